@@ -38,7 +38,8 @@ pub const PLAN: Format = format("lasthop-plan");
 pub const PLOT: Format = format("lasthop-plot");
 pub const REPORT: Format = format("lasthop-report");
 pub const REPRODUCE: Format = format("lasthop-reproduce");
-pub const RUN: Format = format("lasthop-run");
+/// Version 2 has no `tcp_events`, `tcp_events_why` and `lost_tcp_events`.
+pub const RUN: Format = Format { name: "lasthop-run", version: 2 };
 pub const RUN_COUNTED: Format = format("lasthop-run-counted");
 pub const SEND: Format = format("lasthop-send");
 pub const SHELL: Format = format("lasthop-shell");

@@ -30,7 +30,6 @@ pub mod subscribers;
 pub mod survey;
 pub mod sys;
 pub mod testbed;
-pub mod tracepoints;
 pub mod tunnel;
 pub mod world;
 

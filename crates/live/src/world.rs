@@ -6,7 +6,6 @@
 
 mod ends;
 mod host_report;
-mod kernel_events;
 mod limits;
 mod ours;
 mod reports;
@@ -35,7 +34,6 @@ use crate::station::{Port, Station};
 use crate::testbed::counters::Counters;
 use crate::testbed::{self, Error, HostSpec, Net, NetSpec, Preset};
 use ends::{Ends, Shared};
-use kernel_events::Tracing;
 use ours::Ours;
 use reports::Reports;
 use sockets::Machine;
@@ -82,19 +80,6 @@ pub struct RunEnd {
     pub wrong: Vec<String>,
     /// Frames that the base station lost because it was too slow. Above zero the results are not reliable.
     pub lost_frames: u64,
-    /// Source of the events of kernel senders; `None` without such senders.
-    pub tcp_events: Option<TcpEvents>,
-}
-
-/// Source of the events of the kernel's TCP.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct TcpEvents {
-    /// `tracepoints`, with exact times, or `tcp-info`, with differences between polls.
-    pub source: String,
-    /// Reason for a source other than `tracepoints`.
-    pub why: Option<String>,
-    /// Events of the kernel that were lost before they could be read.
-    pub lost: u64,
 }
 
 impl Testbed {
@@ -161,9 +146,8 @@ impl Testbed {
         let connections = connections(scenario, self.next_port);
         let used = connections.iter().filter(|connection| connection.port.is_some()).count() as u16;
         let (news_sender, news) = channel();
-        let tracing = Tracing::start(self.next_port..self.next_port + used, clock, &news_sender);
         let machines = self.machines(scenario, seed, stacks, sink.interest())?;
-        let ends = Shared::new(clock, news_sender, tracing.watcher());
+        let ends = Shared::new(clock, news_sender);
         let ends = Ends::start(&self.net, scenario, ends, news, &connections, machines)?;
         self.next_port = next_port(self.next_port, used);
         let horizon = Time::ZERO + scenario.horizon;
@@ -171,10 +155,8 @@ impl Testbed {
         let mut reason = "finished";
         let mut quiet_since = None;
         let outcome = station.run(sink, &mut |station, sink, now| {
-            // Read before the reports, which then include all events up to this time.
-            let complete = tracing.complete_until();
             reports.take(&ends);
-            reports.forward(now, complete, sink);
+            reports.forward(now, sink);
             ours.take(station, sink);
             if stop.load(Ordering::Relaxed) {
                 reason = "stopped";
@@ -192,9 +174,8 @@ impl Testbed {
         });
         let at = quiet_since.unwrap_or_else(|| clock.now());
         ends.finish();
-        let tcp_events = tracing.finish();
         reports.take(&ends);
-        reports.forward(Time(u64::MAX), Time(u64::MAX), sink);
+        reports.forward(Time(u64::MAX), sink);
         let at = reports.end(at);
         outcome.map_err(|error| {
             Error::new(format!("the base station stopped: {error}"), "is an interface gone?")
@@ -215,7 +196,6 @@ impl Testbed {
             limits: reports.limits(scenario, &connections, path, at),
             wrong: if reason == "finished" { reports.wrong(scenario, &ours) } else { Vec::new() },
             lost_frames: station.port_counts().map(|(_, c)| c.overrun + c.refused).sum(),
-            tcp_events,
         })
     }
 

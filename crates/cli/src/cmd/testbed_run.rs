@@ -156,15 +156,8 @@ fn one(
         let counters = counters.iter().map(|(name, n)| (name.to_owned(), n)).collect();
         (host, counters)
     });
-    let tcp = end.tcp_events;
-    let testbed = Testbed {
-        kernel: kernel.collect(),
-        wrong: end.wrong,
-        lost_frames: end.lost_frames,
-        tcp_events: tcp.as_ref().map(|tcp| tcp.source.clone()),
-        lost_tcp_events: tcp.as_ref().map_or(0, |tcp| tcp.lost),
-        tcp_events_why: tcp.and_then(|tcp| tcp.why),
-    };
+    let testbed =
+        Testbed { kernel: kernel.collect(), wrong: end.wrong, lost_frames: end.lost_frames };
     let (reason, hops, agent_state_bytes) = (end.reason, end.hops, end.agent_state_bytes);
     let limits = end.limits;
     let finish = move |metrics: Metrics| RunResult {

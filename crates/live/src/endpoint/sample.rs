@@ -6,7 +6,6 @@
 
 use lasthop_proto::event::{Event, EventKind, Tcb, TcpEvent, TcpKind};
 use lasthop_proto::side::StageId;
-use lasthop_proto::tcp::state::State;
 use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::FlowKey;
 
@@ -20,20 +19,12 @@ pub struct Sampler {
     every: Span,
     next: Time,
     last: Option<TcpInfo>,
-    traced: bool,
 }
 
 impl Sampler {
     /// A sampler for the connection with the flow `flow`, as seen from this end, with a poll each `every`.
     pub fn new(flow: FlowKey, stage: StageId, every: Span) -> Sampler {
-        Sampler { flow, stage, every, next: Time::ZERO, last: None, traced: false }
-    }
-
-    /// With `traced`, emits only the events that tracepoints lack: window probes, and changes of the window
-    /// after this end has closed its direction.
-    #[must_use]
-    pub fn with_tracepoints(self, traced: bool) -> Sampler {
-        Sampler { traced, ..self }
+        Sampler { flow, stage, every, next: Time::ZERO, last: None }
     }
 
     /// Time of the next snapshot.
@@ -78,12 +69,6 @@ impl Sampler {
         }
         if kinds.is_empty() && tcb != last.tcb() {
             kinds.push(TcpKind::Sampled);
-        }
-        if self.traced {
-            kinds.retain(|kind| match kind {
-                TcpKind::Acked | TcpKind::Sampled => info.state != Some(State::Established),
-                kind => *kind == TcpKind::WindowProbe,
-            });
         }
         for kind in kinds {
             out(self.event(now, kind, tcb));
@@ -164,27 +149,6 @@ mod tests {
         let many = TcpInfo { total_rto: Some(u16::MAX), ..open };
         let wrapped = TcpInfo { total_rto: Some(0), ..open };
         assert_eq!(kinds(&[many, wrapped]), [Established, Timeout]);
-    }
-
-    #[test]
-    fn a_sampler_omits_events_that_tracepoints_report() {
-        let open = info();
-        let address = Addr::v4(127, 0, 0, 1);
-        let flow = FlowKey { src: address, dst: address, src_port: 1, dst_port: 2 };
-        let mut sampler = Sampler::new(flow, StageId(0), Span::millis(2)).with_tracepoints(true);
-        let mut kinds = Vec::new();
-        for snapshot in [
-            open,
-            TcpInfo { total_rto: Some(1), bytes_acked: 1449, ..open },
-            TcpInfo { ca_state: CaState::Recovery, cwnd: 7, snd_mss: 100, ..open },
-            TcpInfo { state: Some(State::FinWait1), bytes_acked: 1449, ..open },
-        ] {
-            sampler.look(Time(1), &snapshot, |event| match event.kind {
-                EventKind::Tcp(tcp) => kinds.push(tcp.kind),
-                other => panic!("{other:?}"),
-            });
-        }
-        assert_eq!(kinds, [TcpKind::Established, TcpKind::Acked]);
     }
 
     #[test]

@@ -73,14 +73,6 @@ pub struct Progress {
 
 /// Observes a transfer.
 pub trait SendObserver {
-    /// Called after the SYN was sent. Returns whether tracepoints report this connection: then the trace of
-    /// [`SendOptions::sample`] contains only the events that they lack.
-    fn opened(&mut self, stream: &TcpStream) -> bool {
-        let _ = stream;
-        false
-    }
-    /// Called before the socket is closed. The observer must drop its copies of the socket.
-    fn closing(&mut self) {}
     /// Called about twenty times per second, and at the end.
     fn progress(&mut self, progress: Progress) {
         let _ = progress;
@@ -153,10 +145,8 @@ pub fn send(
     let began = session.clock.now();
     let mut sampler = None;
     let stream = socket::connected(options, session, |stream| {
-        let traced = observer.opened(stream);
         let (Some(every), Ok(local)) = (options.sample, stream.local_addr()) else { return };
-        let new =
-            Sampler::new(flow(local, options.to), options.stage, every).with_tracepoints(traced);
+        let new = Sampler::new(flow(local, options.to), options.stage, every);
         if let Ok(info) = TcpInfo::of(stream) {
             new.opening(session.clock.now(), &info, |event| observer.event(&event));
         }
@@ -195,7 +185,6 @@ pub fn send(
         _ => TcpKind::Aborted,
     });
     transfer.progress(ended, true);
-    transfer.observer.closing();
     let tcp = TcpInfo::of(&stream).ok();
     let after = |at: Time| at.since(began);
     let report = SendReport {

@@ -2,7 +2,6 @@
 
 pub mod bpf;
 pub mod calls;
-pub mod cookie;
 pub mod ethtool;
 pub mod filter;
 pub mod flags;

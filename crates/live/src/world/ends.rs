@@ -14,16 +14,14 @@ use lasthop_proto::units::{Bytes, Span, Time};
 use lasthop_scenario::{Scenario, Traffic, Transfer};
 
 use super::host_report::HostReport;
-use super::kernel_events::Sending;
 use super::sockets::Machine;
 use super::{Connection, SAMPLE, has_tcp};
 use crate::clock::Clock;
 use crate::endpoint::{
-    Client, DiscardObserver, DiscardOptions, Pattern, Received, SendOptions, Session, Source,
-    answer, ask, discard, listen, send,
+    Client, DiscardObserver, DiscardOptions, Pattern, Received, SendObserver, SendOptions, Session,
+    Source, answer, ask, discard, listen, send,
 };
 use crate::testbed::{Error, Net};
-use crate::tracepoints::Watcher;
 
 /// The applications on kernel hosts, one thread each.
 pub(super) struct Ends {
@@ -104,7 +102,6 @@ pub(super) struct Shared {
     stop: Arc<AtomicBool>,
     unfinished: Arc<AtomicUsize>,
     news: Sender<HostReport>,
-    watcher: Option<Watcher>,
 }
 
 /// Counts an application as ended when it is dropped, even by a panic.
@@ -125,10 +122,20 @@ impl DiscardObserver for ReportForwarder {
     }
 }
 
+/// Forwards the events of a sender.
+struct EventForwarder(Sender<HostReport>);
+
+impl SendObserver for EventForwarder {
+    fn event(&mut self, event: &Event) {
+        // After the end of the run the channel has no receiver.
+        let _ = self.0.send(HostReport::Event(event.clone()));
+    }
+}
+
 impl Shared {
-    pub(super) fn new(clock: Clock, news: Sender<HostReport>, watcher: Option<Watcher>) -> Shared {
+    pub(super) fn new(clock: Clock, news: Sender<HostReport>) -> Shared {
         let (stop, unfinished) = (Arc::default(), Arc::default());
-        Shared { clock, stop, unfinished, news, watcher }
+        Shared { clock, stop, unfinished, news }
     }
 
     fn counted(&self) -> UnfinishedGuard {
@@ -257,15 +264,8 @@ impl Shared {
                 return;
             }
             let source = Source { pattern, bytes };
-            let mut sending = Sending {
-                news: shared.news.clone(),
-                to: options.to,
-                stage,
-                watcher: shared.watcher.clone(),
-                watched: None,
-            };
-            let report = send(&options, source, &session, &mut sending);
-            drop(sending);
+            let mut forwarder = EventForwarder(shared.news.clone());
+            let report = send(&options, source, &session, &mut forwarder);
             let report = report.map_err(|error| error.to_string());
             let _ = shared.news.send(HostReport::Sent(index, report.map(Box::new)));
         })

@@ -55,16 +55,6 @@ pub struct Testbed {
     pub wrong: Vec<String>,
     /// Frames that the base station lost under overload.
     pub lost_frames: u64,
-    /// Source of timeouts, recoveries and windows of kernel senders: `tracepoints`, with exact times, or `tcp-info`,
-    /// polled every few milliseconds. `None` without such senders.
-    #[serde(default)]
-    pub tcp_events: Option<String>,
-    /// Why `tracepoints` was not possible.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tcp_events_why: Option<String>,
-    /// Events of those senders that were lost by late reading.
-    #[serde(default)]
-    pub lost_tcp_events: u64,
 }
 
 /// Progress and early termination of a batch.

@@ -189,11 +189,5 @@ fn faults(run: &RunResult) -> Vec<String> {
             plural(testbed.lost_frames, "frame")
         ));
     }
-    if testbed.lost_tcp_events > 0 {
-        faults.push(format!(
-            "{} events of the kernel's TCP could not be read in time; timeouts and recoveries may be missing",
-            testbed.lost_tcp_events
-        ));
-    }
     faults
 }

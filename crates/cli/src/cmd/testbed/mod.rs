@@ -13,7 +13,7 @@ use lasthop_live::control::{self, About, Running};
 use lasthop_live::counters::{Counters, Tap};
 use lasthop_live::testbed::keep::{self, Ended, Entry, Held, Home, Ready, Record, Status, Stop};
 use lasthop_live::testbed::{Error, Net, Side, probe};
-use lasthop_live::{tracepoints, world};
+use lasthop_live::world;
 use lasthop_scenario::LivePath;
 use serde::Serialize;
 
@@ -79,12 +79,7 @@ pub fn run(args: &TestbedArgs, json: bool) -> Result<Outcome, Failure> {
         Verb::Clean => {
             let ended = keep::clean(&Home::open()?)?;
             let left = ended.iter().any(|ended| !ended.left.is_empty());
-            let swept = tracepoints::sweep();
             print_ended(&ended, json)?;
-            if !swept.is_empty() && !json {
-                // Stdout contains only the answer about testbeds.
-                eprintln!("removed {} trace buffers of runs that were killed", swept.len());
-            }
             Ok(if left { Outcome::No } else { Outcome::Done })
         }
         Verb::Hold => {
