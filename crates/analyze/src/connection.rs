@@ -12,7 +12,6 @@ use crate::handshake::{Handshake, Unreachable};
 use crate::multipath::Multipath;
 use crate::reading::{Closing, Connection, Endpoint, Opening, Signature};
 use crate::translated::{FirstBytes, Numbers};
-use crate::wireshark::Wireshark;
 
 /// A packet of a connection.
 #[derive(Clone, Copy, Debug)]
@@ -58,7 +57,6 @@ pub(crate) struct Conn {
     reset: bool,
     /// Whether each side's SYN was captured, and the scale that it announced.
     scales: [Option<Option<u8>>; 2],
-    wireshark: Wireshark,
     acks: [acks::Side; 2],
     doubling: [Doubling; 2],
     /// Hash of addresses and ports of each side, the common part of all fingerprints.
@@ -93,7 +91,6 @@ impl Conn {
             fins: [false; 2],
             reset: false,
             scales: [None; 2],
-            wireshark: Wireshark::default(),
             acks: Default::default(),
             doubling: Default::default(),
             prints: [0; 2],
@@ -206,7 +203,7 @@ impl Conn {
         copies: &mut Copies,
         packet: &Packet<'_>,
     ) -> bool {
-        let &Packet { at, flow, segment, len, .. } = packet;
+        let &Packet { at, flow, segment, .. } = packet;
         if self.packets == 0 {
             self.flow = flow;
             self.prints = [flow_print(&flow), flow_print(&flow.reversed())];
@@ -216,9 +213,6 @@ impl Conn {
         }
         self.packets += 1;
         let side = self.side(flow);
-        // Wireshark does not distinguish copies from other packets.
-        let marks = self.wireshark.packet(side, at, segment, len);
-        self.sides[side].reading.wireshark.add(marks);
         if self.is_copy(copies, packet) {
             self.sides[side].reading.copies += 1;
             if segment.flags.has(Flags::SYN) {

@@ -6,8 +6,7 @@
 //!
 //! # Definitions
 //!
-//! The result also has Wireshark's counts ([`WiresharkCounts`]). They follow `tcp_analyze_sequence_number` of version
-//! 4.0 and agree with `tshark` for each packet. Our counts ([`Retransmissions`]) differ intentionally:
+//! The counts ([`Retransmissions`]) differ intentionally from those of Wireshark (`tcp.analysis.*`):
 //!
 //! - Wireshark calls a packet "out of order" if it arrives within one round-trip time of the highest sequence number.
 //!   Therefore most SACK retransmissions of a busy sender are "out of order". Here the bytes decide: bytes that have
@@ -48,7 +47,6 @@ mod stats;
 mod table;
 mod translated;
 mod verdict;
-mod wireshark;
 
 pub use config::Config;
 pub use finding::{Confidence, Diagnosis, EcnState, Finding, Negotiated, OneSided, Weight};
@@ -57,7 +55,7 @@ pub use over_time::{InFlight, MeasuredBy, OverTime, RoundTrip, Samples, Volume, 
 pub use reading::{
     Analysis, Cause, Closing, Connection, Direction, Endpoint, Loss, LossLocation, Opening,
     OrderEvidence, Other, Point, PointKind, Retransmission, Retransmissions, Signature, Stall,
-    StallCause, Unread, Verdict, WifiStation, WiresharkCounts,
+    StallCause, Unread, Verdict, WifiStation,
 };
 pub use stats::Spread;
 pub use table::{Analyzer, Reader, analyze_capture, analyze_together};

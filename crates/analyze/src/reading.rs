@@ -41,7 +41,7 @@ pub struct Analysis {
     /// TCP packets of connections beyond [`crate::Config::connections`].
     pub ignored_packets: u64,
     /// TCP packets that were captured a second time, as from a mirror port or from two interfaces of one router. They
-    /// are ignored, except in the counts of Wireshark.
+    /// are ignored.
     pub copied_packets: u64,
     /// Packets that a live capture has missed because it was too slow.
     pub missed_packets: u64,
@@ -319,8 +319,6 @@ pub struct Direction {
     /// Values over time: round trips, outstanding data, the peer's window, volume.
     #[serde(skip_serializing_if = "OverTime::is_empty")]
     pub over_time: OverTime,
-    /// Counts of `tshark` in this direction.
-    pub wireshark: WiresharkCounts,
 }
 
 /// Evidence for the packets that filled gaps: they were sent before the packet after the gap (reordered), or after it
@@ -535,35 +533,4 @@ pub enum PointKind {
     Ack,
     /// The peer repeated its ACK.
     DuplicateAck,
-}
-
-/// Counts of `tshark`, named by its fields `tcp.analysis.*`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
-pub struct WiresharkCounts {
-    /// `retransmission`: fast and spurious ones included, as in Wireshark.
-    pub retransmission: u64,
-    /// `fast_retransmission`.
-    pub fast_retransmission: u64,
-    /// `spurious_retransmission`.
-    pub spurious_retransmission: u64,
-    /// `out_of_order`.
-    pub out_of_order: u64,
-    /// `lost_segment`: a gap before this packet.
-    pub lost_segment: u64,
-    /// `ack_lost_segment`: an ACK of bytes that were not captured.
-    pub ack_lost_segment: u64,
-    /// `duplicate_ack`.
-    pub duplicate_ack: u64,
-    /// `zero_window`.
-    pub zero_window: u64,
-    /// `zero_window_probe`.
-    pub zero_window_probe: u64,
-    /// `zero_window_probe_ack`.
-    pub zero_window_probe_ack: u64,
-    /// `keep_alive`.
-    pub keep_alive: u64,
-    /// `keep_alive_ack`.
-    pub keep_alive_ack: u64,
-    /// `window_update`.
-    pub window_update: u64,
 }

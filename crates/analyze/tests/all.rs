@@ -34,4 +34,3 @@ mod stripped;
 mod super_segments;
 mod tshark;
 mod verdict;
-mod windows;

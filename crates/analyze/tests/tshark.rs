@@ -2,16 +2,12 @@
 //!
 //! Without tshark these tests cannot run.
 
-#[path = "../examples/captures/fields.rs"]
-mod fields;
-
 use std::collections::BTreeMap;
 use std::io;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use self::fields::FIELDS;
 use crate::can_run::can_run;
 use crate::common::Script;
 use lasthop_analyze::{Analysis, Config, Endpoint, analyze_capture};
@@ -23,14 +19,15 @@ use lasthop_proto::units::Time;
 use lasthop_proto::wire::{Addr, Flags, FlowKey, Notice, Packet, Quote, Seq};
 use lasthop_scenario::{Argument, parse};
 
-type Counts = BTreeMap<(u32, Endpoint), [u64; 13]>;
+/// Packets of each direction, copies included.
+type Counts = BTreeMap<(u32, Endpoint), u64>;
 
 fn ours(analysis: &Analysis) -> Counts {
     let mut counts = Counts::new();
     for c in &analysis.connections {
         for (end, direction) in [(c.client, &c.to_server), (c.server, &c.to_client)] {
             if direction.packets > 0 {
-                counts.insert((c.number, end), fields::counts(&direction.wireshark));
+                counts.insert((c.number, end), direction.packets + direction.copies);
             }
         }
     }
@@ -58,9 +55,6 @@ fn tshark(file: &Path) -> Counts {
     for field in ["tcp.stream", "ip.src", "ipv6.src", "tcp.srcport"] {
         command.args(["-e", field]);
     }
-    for field in FIELDS {
-        command.args(["-e", &format!("tcp.analysis.{field}")]);
-    }
     let out = command.output().unwrap();
     assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
     let mut counts = Counts::new();
@@ -68,10 +62,7 @@ fn tshark(file: &Path) -> Counts {
         let cells: Vec<&str> = line.split('\t').collect();
         let addr: IpAddr = format!("{}{}", cells[1], cells[2]).parse().unwrap();
         let end = Endpoint { addr, port: cells[3].parse().unwrap() };
-        let entry = counts.entry((cells[0].parse().unwrap(), end)).or_default();
-        for (count, cell) in entry.iter_mut().zip(&cells[4..]) {
-            *count += u64::from(!cell.is_empty());
-        }
+        *counts.entry((cells[0].parse().unwrap(), end)).or_default() += 1;
     }
     counts
 }
@@ -85,103 +76,8 @@ fn compare(name: &str, capture: &[u8]) -> Counts {
     let file = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.pcapng"));
     std::fs::write(&file, capture).unwrap();
     let theirs = tshark(&file);
-    let names: Vec<_> = mine.keys().collect();
-    assert_eq!(names, theirs.keys().collect::<Vec<_>>(), "{name}: connections");
-    let mut differences = Vec::new();
-    for (key, mine) in &mine {
-        for (i, field) in FIELDS.iter().enumerate().filter(|(i, _)| mine[*i] != theirs[key][*i]) {
-            differences
-                .push(format!("{key:?}: {field}: ours {}, tshark {}", mine[i], theirs[key][i]));
-        }
-    }
-    assert!(differences.is_empty(), "{name}:\n{}", differences.join("\n"));
+    assert_eq!(mine, theirs, "{name}: packets of each direction");
     mine
-}
-
-fn total(counts: &Counts, field: &str) -> u64 {
-    let index = FIELDS.iter().position(|f| *f == field).unwrap();
-    counts.values().map(|counts| counts[index]).sum()
-}
-
-#[test]
-fn a_fast_retransmission() {
-    let mut s = Script::new();
-    s.handshake(0.0, 40.0);
-    (0..6).for_each(|i| s.data(50.0 + f64::from(i), 1 + 1000 * i, 1000));
-    s.ack(91.0, 1001);
-    (0..4).for_each(|i| s.ack_sack(93.0 + f64::from(i), 1001, &[(2001, 3001 + 1000 * i)]));
-    s.data(97.0, 1001, 1000);
-    s.ack(137.0, 6001);
-    let counts = compare("fast", &s.finish());
-    assert_eq!(total(&counts, "fast_retransmission"), 1);
-    assert_eq!(total(&counts, "duplicate_ack"), 4);
-}
-
-#[test]
-fn timeouts_spurious_ones_and_wrap_around() {
-    let mut s = Script::new();
-    s.isn = [u32::MAX - 1500, u32::MAX - 3];
-    s.handshake(0.0, 40.0);
-    (0..3).for_each(|i| s.data(50.0 + f64::from(i), 1 + 1000 * i, 1000));
-    s.ack(91.0, 1001);
-    s.data(400.0, 1001, 1000);
-    s.ack(440.0, 3001);
-    s.data(441.0, 2001, 1000);
-    s.ack_sack(480.0, 3001, &[(2001, 3001)]);
-    s.data(481.0, 3001, 1000);
-    let counts = compare("timeout", &s.finish());
-    assert_eq!(total(&counts, "retransmission"), 2);
-    assert_eq!(total(&counts, "spurious_retransmission"), 1);
-}
-
-#[test]
-fn windows_probes_and_keep_alives() {
-    let mut s = Script::new();
-    s.handshake(0.0, 10.0);
-    s.data(20.0, 1, 1000);
-    s.window[1] = 0;
-    s.ack(25.0, 1001);
-    s.data(300.0, 1001, 1);
-    s.ack(301.0, 1001);
-    s.data(800.0, 1001, 1);
-    s.ack(801.0, 1001);
-    s.window[1] = 8000;
-    s.ack(900.0, 1001);
-    s.data(901.0, 1001, 1000);
-    s.ack(910.0, 2001);
-    s.data(9000.0, 2000, 0);
-    s.ack(9001.0, 2001);
-    s.data(19_000.0, 2000, 1);
-    s.ack(19_001.0, 2001);
-    let counts = compare("windows", &s.finish());
-    assert_eq!(total(&counts, "zero_window_probe"), 2);
-    assert_eq!(total(&counts, "keep_alive"), 2);
-}
-
-/// Window fields that stay as in the SYN, and those that change, with a scale of both sides, one or none.
-#[test]
-fn a_hundred_connections_with_scaled_windows() {
-    let mut s = Script::new();
-    let mut draw = Draw(0x1234_5677);
-    for connection in 0..100u16 {
-        s.port = 30_000 + connection;
-        s.isn = [draw.below(1 << 32) as u32, draw.below(1 << 32) as u32];
-        let mut scale = || (draw.below(3) > 0).then(|| draw.below(15) as u8);
-        s.scale = [scale(), scale()];
-        let mut window = || [0, 512, 4096, 65_535][draw.below(4) as usize];
-        s.window = [window(), window()];
-        let at = f64::from(connection) * 1000.0;
-        s.handshake(at, 10.0);
-        s.ack(at + 11.0, 1);
-        for step in 0..12 {
-            let at = at + 20.0 + 30.0 * f64::from(step);
-            let side = draw.below(2) as usize;
-            s.window[side] = [0, 512, 4096, 65_535][draw.below(4) as usize];
-            s.send(at, side, Flags::ACK, 1, 0, 1);
-        }
-    }
-    let counts = compare("scaled", &s.finish());
-    assert!(total(&counts, "window_update") > 300 && total(&counts, "duplicate_ack") > 100);
 }
 
 #[test]
@@ -396,23 +292,14 @@ fn messages_to_sources() {
 }
 
 #[test]
-fn simulated_captures_have_the_counts_of_tshark() {
+fn simulated_captures_have_the_packets_of_tshark() {
     let lan = include_str!("../../../scenarios/west97-lan.toml");
-    let mut seen = 0;
-    for (tcp, agent) in [("reno", "none"), ("newreno", "none"), ("sack", "none"), ("reno", "snoop")]
-    {
-        let set = [
-            &format!("host.fixed.tcp={tcp}"),
-            &format!("agent={agent}"),
-            "host.mobile.sack=true",
-            "transfer.bytes=500KB",
-        ];
+    for agent in ["none", "snoop"] {
+        let set = [&format!("agent={agent}"), "transfer.bytes=500KB"];
         for (link, capture) in simulated(lan, &set, 1) {
-            let counts = compare(&format!("sim-{tcp}-{agent}-{link}"), &capture);
-            seen += total(&counts, "retransmission");
+            compare(&format!("sim-{agent}-{link}"), &capture);
         }
     }
-    assert!(seen > 0, "no run had a loss: nothing was compared");
 }
 
 /// Captures of the field: restarts, resets without ACK, copies, windows, errors that quote segments.

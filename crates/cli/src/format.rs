@@ -19,7 +19,8 @@ const fn format(name: &'static str) -> Format {
 }
 
 pub const ADVISE: Format = format("lasthop-advise");
-pub const ANALYZE: Format = format("lasthop-analyze");
+/// Version 2 has no `wireshark`.
+pub const ANALYZE: Format = Format { name: "lasthop-analyze", version: 2 };
 pub const BATTERY: Format = format("lasthop-battery");
 pub const COMPARE: Format = format("lasthop-compare");
 pub const CTL: Format = format("lasthop-ctl");

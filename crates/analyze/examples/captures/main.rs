@@ -8,7 +8,6 @@
 //! A program that is missing is named with the command that installs it, and left out. gzip unpacks compressed
 //! captures. The exit code is 1 if a difference has no rule.
 
-mod fields;
 mod ours;
 mod tcptrace;
 mod tshark;

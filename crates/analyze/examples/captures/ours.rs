@@ -13,8 +13,6 @@ pub type Key = (u32, Endpoint);
 pub struct Ours<'a> {
     pub connection: &'a Connection,
     pub sent: &'a Direction,
-    /// The other direction.
-    pub back: &'a Direction,
     pub to: Endpoint,
     /// Whether the file has packets that were not analysed as TCP.
     pub unread: bool,
@@ -41,12 +39,10 @@ pub fn directions(analysis: &Analysis) -> BTreeMap<Key, Ours<'_>> {
     let fragments = analysis.fragments > 0 || incomplete;
     for connection in &analysis.connections {
         let Connection { number, client, server, to_server, to_client, .. } = connection;
-        let (server_way, client_way) = ((to_server, to_client), (to_client, to_server));
-        for (from, to, (sent, back)) in [(client, server, server_way), (server, client, client_way)]
-        {
+        for (from, to, sent) in [(client, server, to_server), (server, client, to_client)] {
             if sent.packets + sent.copies > 0 {
                 let (to, file) = (*to, analysis.packets);
-                let ours = Ours { connection, sent, back, to, unread, fragments, incomplete, file };
+                let ours = Ours { connection, sent, to, unread, fragments, incomplete, file };
                 all.insert((*number, *from), ours);
             }
         }

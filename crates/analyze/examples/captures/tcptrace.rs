@@ -158,7 +158,7 @@ fn differences(
         () if metric == "unique bytes" && jumbo => {
             Some("tcptrace does not know the length of super-segments above 64 KB")
         }
-        () if metric == "unique bytes" && sent.wireshark.lost_segment > 0 => {
+        () if metric == "unique bytes" && sent.missed_bytes > 0 => {
             Some("tcptrace counts bytes that the capture missed, up to the highest number")
         }
         () => None,

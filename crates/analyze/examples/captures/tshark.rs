@@ -6,31 +6,22 @@ use std::net::IpAddr;
 use lasthop_analyze::{Analysis, Endpoint, Opening};
 use lasthop_observe::capture::Reason;
 
-use crate::fields::{FIELDS, counts};
 use crate::ours::{Key, Ours, is_unread};
 use crate::{Tally, UNEXPLAINED, run};
 
 /// A difference of clocks' rounding, in seconds.
 const ROUNDING: f64 = 2e-6;
 
-/// Unacknowledged segments that tshark stores.
-const UNACKNOWLEDGED: u64 = 10_000;
-
 /// One direction.
 #[derive(Default)]
 pub struct Theirs {
     packets: u64,
-    counts: [u64; 13],
     /// The round trip of the handshake, as both directions have it.
     rtt: Option<f64>,
     /// SYNs with an ACK.
     syn_acks: u64,
     /// Packets whose TCP header was cut off, or makes no sense.
     malformed: bool,
-    /// Packets of the connection that are longer by their IP header than the frame.
-    longer: bool,
-    /// Packets with an option of Multipath TCP.
-    multipath: bool,
     /// The headers of its first packet.
     protocols: String,
 }
@@ -45,7 +36,6 @@ pub struct Found {
 
 /// The directions of the TCP connections in a file; segments that an ICMP error quotes are no packets of them.
 pub fn directions(file: &str) -> Option<Found> {
-    let names = FIELDS.map(|field| format!("tcp.analysis.{field}"));
     let head = [
         "tcp.stream",
         "ip.src",
@@ -54,14 +44,12 @@ pub fn directions(file: &str) -> Option<Found> {
         "tcp.analysis.initial_rtt",
         "tcp.flags",
         "_ws.malformed",
-        "ip.bogus_ip_length",
         "frame.protocols",
-        "tcp.options.mptcp.subtype",
     ];
     let filter = "tcp and not icmp and not icmpv6 or _ws.malformed and not tcp";
     // In a tunnel the innermost headers count.
     let mut arguments = vec!["-r", file, "-n", "-Y", filter, "-T", "fields", "-E", "occurrence=l"];
-    for field in head.into_iter().chain(names.iter().map(String::as_str)) {
+    for field in head {
         arguments.extend(["-e", field]);
     }
     let output = run("tshark", &arguments)?;
@@ -73,7 +61,7 @@ pub fn directions(file: &str) -> Option<Found> {
             continue;
         };
         // It derives IPv4 addresses from those of 6to4.
-        let protocols = cells[8];
+        let protocols = cells[7];
         let is_v6 = protocols.rfind(":ipv6") > protocols.rfind(":ip:");
         let addresses = if is_v6 { [cells[2], cells[1]] } else { [cells[1], cells[2]] };
         let addr = addresses.iter().find_map(|text| text.parse::<IpAddr>().ok());
@@ -88,15 +76,7 @@ pub fn directions(file: &str) -> Option<Found> {
         let flags = u32::from_str_radix(cells[5].trim_start_matches("0x"), 16).unwrap_or(0);
         theirs.syn_acks += u64::from(flags & 0x12 == 0x12);
         theirs.malformed |= !cells[6].is_empty();
-        theirs.longer |= !cells[7].is_empty();
-        theirs.multipath |= !cells[9].is_empty();
-        for (count, cell) in theirs.counts.iter_mut().zip(&cells[head.len()..]) {
-            *count += u64::from(!cell.is_empty());
-        }
     }
-    let longer: BTreeSet<u32> =
-        all.iter().filter(|(_, theirs)| theirs.longer).map(|(key, _)| key.0).collect();
-    all.iter_mut().for_each(|(key, theirs)| theirs.longer |= longer.contains(&key.0));
     Some(Found { all, malformed })
 }
 
@@ -170,28 +150,6 @@ fn differences(
             () => UNEXPLAINED,
         };
         found.push(("packets", why, format!("{packets}, tshark {}", theirs.packets)));
-    }
-    let mine = counts(&ours.sent.wireshark);
-    for (i, field) in FIELDS.into_iter().enumerate().filter(|(i, _)| mine[*i] != theirs.counts[*i])
-    {
-        let why = match () {
-            () if packets != theirs.packets => "not the same packets were read",
-            () if theirs.malformed => "tshark stops at a header that was cut off",
-            () if theirs.longer => {
-                "the frame is shorter than its IP packet: lasthop takes the length of the IP header"
-            }
-            () if field == "duplicate_ack" && theirs.multipath => {
-                "tshark counts no duplicate ACK with an option of Multipath TCP (RFC 8684)"
-            }
-            () if field == "window_update" && ours.connection.opening != Opening::Handshake => {
-                "tshark takes zero for number, ACK and window of a side before its first packet"
-            }
-            () if field == "ack_lost_segment" && ours.back.data_packets > UNACKNOWLEDGED => {
-                "tshark stores at most 10,000 unacknowledged segments"
-            }
-            () => UNEXPLAINED,
-        };
-        found.push((field, why, format!("{}, tshark {}", mine[i], theirs.counts[i])));
     }
     let own = ours.connection.handshake_rtt.map(|rtt| rtt.as_secs_f64());
     let same = match (own, theirs.rtt) {
