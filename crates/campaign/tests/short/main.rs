@@ -1,17 +1,12 @@
 //! A short campaign, and tests that the campaign detects faults.
 
-#[path = "../../../checks/shared/can_run.rs"]
-mod can_run;
 mod net;
 
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use can_run::can_run;
-use lasthop_campaign::disk::{Bench, WRITERS};
 use lasthop_campaign::examine::{Bounds, examine};
-use lasthop_campaign::report::Records;
 use lasthop_campaign::text;
 use lasthop_campaign::workers::drive;
 use lasthop_scenario::parse;
@@ -91,74 +86,10 @@ fn scenarios_of_fixed_faults_still_pass() {
     }
 }
 
-/// The page contains the tables of the records; invalid records are refused.
-#[test]
-fn the_reliability_page_matches_the_records() {
-    let read = |file: &str| {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
-        std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
-    };
-    let records = Records::read(&read("records.toml")).unwrap_or_else(|e| panic!("{e}"));
-    let page = read("../../docs/explanation/reliability.md");
-    let new = records.put_into(&page).unwrap_or_else(|e| panic!("{e}"));
-    assert!(
-        new == page,
-        "docs/explanation/reliability.md is out of date: run `lasthop-campaign report crates/campaign/records.toml \
-         docs/explanation/reliability.md`"
-    );
-    assert!(Records::read("[[kills]]\nof = \"a sweep\"\nkills = 1\n").is_err());
-    assert!(records.put_into("a page without tables").is_err());
-}
-
 #[test]
 fn a_malformed_number_is_refused() {
     let program = env!("CARGO_BIN_EXE_lasthop-campaign");
     let output = Command::new(program).args(["show", "soon"]).output().expect("it runs");
     assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&output.stderr).contains("`soon` is no number"));
-}
-
-#[test]
-fn records_of_one_fuzz_target_are_summed() {
-    let block = "[[fuzz]]\ntarget = \"packet\"\nexecutions = 1234567\nprocessor = 10\nwrong = 1\n";
-    let by_the_clock = block.replace("processor = 10", "seconds = 10");
-    let records = Records::read(&(block.repeat(2) + &by_the_clock)).expect("they are right");
-    let tables = records.tables();
-    let (_, fuzz) = tables.iter().find(|(name, _)| *name == "fuzz").expect("it is there");
-    assert!(fuzz.ends_with("| `packet` | 3,703,701 | 3 |\n"), "{fuzz}");
-}
-
-/// A program that handles a full disk in one command only.
-const CARELESS: &str = r#"#!/bin/sh
-case $1 in
-run) mkdir -p "$4" && echo capture > "$4/link.pcapng" ;;
-generate) mkdir -p "$3"; head -c 40000 /dev/zero > "$3/page.1" 2>/dev/null; exit 0 ;;
-link) mkdir -p "${3%/*}" && echo key > "$3" || { rm -f "$3"; echo "error: $3" >&2; exit 2; } ;;
-esac
-"#;
-
-#[test]
-#[cfg(target_os = "linux")]
-fn a_file_that_a_full_disk_cuts_short_is_noticed() {
-    use std::os::unix::fs::PermissionsExt as _;
-    let there = Command::new("unshare").args(["-rm", "true"]).status().is_ok_and(|s| s.success());
-    if !can_run(there, "namespaces of its own (unshare -rm)") {
-        return;
-    }
-    let base = std::env::temp_dir().join(format!("lasthop-disk-{}", std::process::id()));
-    std::fs::create_dir_all(&base).expect("a directory");
-    let program = base.join("careless");
-    std::fs::write(&program, CARELESS).expect("it is written");
-    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).expect("its mode");
-    let bench = Bench::new(&program, &base.join("work")).unwrap_or_else(|e| panic!("{e}"));
-    let fill = |name: &str| {
-        let writer = WRITERS.iter().find(|writer| writer.name == name).expect("it is a writer");
-        bench.fill(writer, 4).unwrap_or_else(|e| panic!("{e}"))
-    };
-    let (careless, careful) = (fill("generate man"), fill("link --keygen"));
-    let cut = careless.wrong.iter().filter(|message| message.contains("other content")).count();
-    // On disks of a quarter, a half and three quarters of the needed size.
-    assert!(cut >= 3 && careless.wrong.len() > cut, "{careless:?}");
-    assert!(careful.wrong.is_empty() && careful.refused > 0 && careful.done > 0, "{careful:?}");
-    std::fs::remove_dir_all(&base).expect("it goes");
 }
