@@ -7,7 +7,7 @@ use crate::failure::Failure;
 /// Features that this build does not have, with the commands of each.
 pub const ABSENT: &[(&str, &[&str])] = &[
     #[cfg(not(feature = "live"))]
-    ("live", &["shell", "testbed", "send", "discard", "station", "link", "ctl"]),
+    ("live", &["shell", "testbed", "station", "link", "ctl"]),
     #[cfg(not(feature = "lab"))]
     ("lab", &["lab"]),
     #[cfg(not(feature = "parquet"))]

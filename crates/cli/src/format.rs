@@ -24,8 +24,6 @@ pub const ANALYZE: Format = Format { name: "lasthop-analyze", version: 2 };
 pub const BATTERY: Format = format("lasthop-battery");
 pub const COMPARE: Format = format("lasthop-compare");
 pub const CTL: Format = format("lasthop-ctl");
-/// Version 2 has no `file`.
-pub const DISCARD: Format = Format { name: "lasthop-discard", version: 2 };
 pub const DOCTOR: Format = format("lasthop-doctor");
 pub const ENERGY: Format = format("lasthop-energy");
 pub const ERROR: Format = format("lasthop-error");
@@ -42,7 +40,6 @@ pub const REPRODUCE: Format = format("lasthop-reproduce");
 /// Version 2 has no `tcp_events`, `tcp_events_why` and `lost_tcp_events`.
 pub const RUN: Format = Format { name: "lasthop-run", version: 2 };
 pub const RUN_COUNTED: Format = format("lasthop-run-counted");
-pub const SEND: Format = format("lasthop-send");
 pub const SHELL: Format = format("lasthop-shell");
 pub const STATION: Format = format("lasthop-station");
 pub const SWEEP: Format = format("lasthop-sweep");

@@ -33,8 +33,6 @@ mod stop;
 mod study_args;
 mod style;
 mod sweep;
-#[cfg(live)]
-mod transfer;
 mod usage;
 mod version;
 #[cfg(live)]
@@ -90,10 +88,6 @@ enum Command {
     Report(cmd::report::ReportArgs),
     Plot(cmd::plot::PlotArgs),
     Trace(cmd::trace::TraceArgs),
-    #[cfg(live)]
-    Send(cmd::send::SendArgs),
-    #[cfg(live)]
-    Discard(cmd::discard::DiscardArgs),
     #[cfg(feature = "lab")]
     Lab(cmd::lab::LabArgs),
     List(cmd::list::ListArgs),
@@ -181,10 +175,6 @@ fn command(cli: Cli) -> Result<Outcome, Failure> {
         Command::Report(args) => cmd::report::run(&args, json),
         Command::Plot(args) => cmd::plot::run(&args, json),
         Command::Trace(args) => cmd::trace::run(&args, json),
-        #[cfg(live)]
-        Command::Send(args) => cmd::send::run(&args, json),
-        #[cfg(live)]
-        Command::Discard(args) => cmd::discard::run(&args, json),
         #[cfg(feature = "lab")]
         Command::Lab(args) => cmd::lab::run(&args, json),
         Command::List(args) => cmd::list::run(&args, json),

@@ -24,19 +24,6 @@ impl Progress {
         })
     }
 
-    /// A bar for bytes, with a total if known.
-    pub fn of_bytes(total: Option<u64>, json: bool) -> Progress {
-        let bar = Progress::new(total.unwrap_or(0), json);
-        let template = match total {
-            Some(_) => "{bar:30} {bytes}/{total_bytes}, {bytes_per_sec}, {eta} left {msg}",
-            None => "{spinner} {bytes}, {bytes_per_sec} {msg}",
-        };
-        if let Ok(style) = ProgressStyle::with_template(template) {
-            bar.0.set_style(style);
-        }
-        bar
-    }
-
     /// A bar for work with parts of different cost; `total` is the total cost.
     pub fn of_work(total: u64, json: bool) -> Progress {
         let bar = Progress::new(total, json);

@@ -24,8 +24,6 @@ const COMMANDS: &[(&str, &str)] = &[
     ("station", "router base-station pep"),
     ("link", "tunnel vpn"),
     ("ctl", "control"),
-    ("send", "client"),
-    ("discard", "server sink receive"),
     ("testbed", "netns mininet"),
 ];
 
@@ -41,7 +39,6 @@ const OPTIONS: &[(&str, &str, &str)] = &[
     ("", "output", "out outdir output-dir"),
     ("", "color", "colour"),
     ("", "duration", "seconds time for"),
-    ("", "congestion", "cc congestion-control"),
     ("", "sender", "tcp cc congestion-control"),
     // Former names, for one release.
     ("run", "details", "trace"),
@@ -53,7 +50,7 @@ const OPTIONS: &[(&str, &str, &str)] = &[
     ("make", "record", "measured"),
 ];
 
-/// Former options, and values of options, with what replaces them: the command, or all; the word, and the remedy.
+/// Former commands, options, and values of options, with what replaces them: the command, or all; the word, and the remedy.
 const REPLACED: &[(&str, &str, &str)] = &[
     (
         "lasthop advise",
@@ -65,9 +62,13 @@ const REPLACED: &[(&str, &str, &str)] = &[
         "tdd",
         "`--link nr` has blocks in a pattern; for other frames add half of one to --delay, and leave --duplex out",
     ),
+    ("lasthop", "send", SENDER),
+    ("lasthop", "discard", SENDER),
     ("", "--units", "rates are in Mbit/s, and in bytes per second with `--json`"),
     ("lasthop trace make", "leo", "`starlink` has the figures of a record"),
 ];
+
+const SENDER: &str = "`iperf3 -s` and `iperf3 -c HOST -n 2M` time a transfer between two hosts";
 
 /// Endings of the names of captures.
 const CAPTURES: [&str; 5] = [".pcap", ".pcapng", ".cap", ".pcap.gz", ".pcapng.gz"];
@@ -310,7 +311,11 @@ fn mistyped(word: &str) -> Option<String> {
 /// The remedy for an unknown command: files and scenarios lead to the command that reads them.
 fn instead_of_command(word: &str, suggested: &str) -> String {
     let lower = word.to_ascii_lowercase();
-    if CAPTURES.iter().any(|ending| lower.ends_with(ending)) {
+    let former =
+        |(command, former, _): &&(&str, &str, &str)| *command == "lasthop" && *former == word;
+    if let Some((.., remedy)) = REPLACED.iter().find(former) {
+        (*remedy).to_owned()
+    } else if CAPTURES.iter().any(|ending| lower.ends_with(ending)) {
         format!("did you mean `lasthop analyze {word}`?")
     } else if lower.ends_with(".toml") || example(word).is_some() || Path::new(word).is_file() {
         format!("did you mean `lasthop run {word}`?")

@@ -59,9 +59,7 @@ snapshot! {
     help_report: "report", "--help";
     help_list: "list", "--help";
     help_doctor: "doctor", "--help";
-    help_send: "send", "--help";
     help_shell: "shell", "--help";
-    help_discard: "discard", "--help";
     help_testbed: "testbed", "--help";
     help_testbed_up: "testbed", "up", "--help";
     help_testbed_exec: "testbed", "exec", "--help";

@@ -22,10 +22,8 @@ const NOT_RUN: &[(&str, &str)] = &[
         "lasthop packetdrill",
         "scripts that are not there: tests/packetdrill.rs, crates/packetdrill/tests",
     ),
-    ("lasthop send", "needs a receiver on another host: tests/transfers.rs"),
     ("--measured ", "reads a file of another program: crates/study/src/advise/measured.rs"),
     ("lasthop lab", "serves until it is ended: tests/lab"),
-    ("lasthop discard", "serves until it is ended: tests/transfers.rs"),
     ("lasthop explain", "minutes: tests/explain.rs runs it with fewer sets"),
     ("lasthop reproduce", "minutes without optimisation: tests/reproduce.rs, crates/papers/tests"),
     (

@@ -1,10 +1,5 @@
 //! Events of a kernel sender, compared with the kernel's counters.
 
-use std::fs;
-use std::path::PathBuf;
-
-use serde_json::Value;
-
 use crate::support::{User, World};
 
 /// Losses of whole windows: there are too few duplicate ACKs, so the timer must expire.
@@ -20,11 +15,6 @@ const LOSSY: [&str; 9] = [
     r#"errors={ model = "packet-bursts", packets = 4, mean = "48KiB", on = ["data"] }"#,
 ];
 
-/// A path that the program's user may write to.
-fn place(world: &World, name: &str) -> PathBuf {
-    world.runtime().join(name)
-}
-
 #[test]
 fn timeouts_match_the_kernels_counter() {
     let world = World::new("kernel-events", User::Unprivileged);
@@ -35,67 +25,4 @@ fn timeouts_match_the_kernels_counter() {
     assert_eq!(run["testbed"]["wrong"], serde_json::json!([]), "{run}");
     let timeouts = &run["testbed"]["kernel"]["fixed"]["TcpExtTCPTimeouts"];
     assert_eq!(&run["metrics"]["flows"][0]["timeouts"], timeouts, "{run}");
-}
-
-/// A transfer of 200 kB over 60 ms, and changes of its path: a lost segment in the middle, and 0.7 s in which the link
-/// stores all packets.
-const COUNTED: &str = r#"
-name = "counted"
-horizon = "60s"
-transfer = { from = "server", to = "client", bytes = "200kB" }
-[host.server]
-side = "left"
-[host.client]
-side = "right"
-[[path]]
-link = { rate = "10mbit", delay = "30ms", queue = "100p" OUTAGE }
-[[path]]
-cross = { drop-data = "LOST" }
-"#;
-
-/// Each counter of recovery has one meaning: the simulator, the testbed and the kernel's own counters agree.
-#[test]
-fn both_worlds_and_the_kernel_count_alike() {
-    let world = World::new("counted", User::Unprivileged);
-    let stored = r#", outages = "0.2s-0.9s, 200s again", outage-packets = "keep""#;
-    for (outage, lost, expected) in [("", "20", [0, 1, 1, 0, 1]), (stored, "9999", [1, 0, 0, 1, 1])]
-    {
-        let file = place(&world, "counted.toml");
-        let text = COUNTED.replace("OUTAGE", outage).replace("LOST", lost);
-        fs::write(&file, text).expect("written");
-        let run = |world_name: &str| {
-            let file = file.to_str().expect("text");
-            let mut all = world.json(&["run", file, "--world", world_name, "--seeds", "1"]);
-            all["cells"][0]["runs"][0].take()
-        };
-        let of_flow = |run: &Value| {
-            let flow = &run["metrics"]["flows"][0];
-            let count = |name: &str| flow[name].as_u64().unwrap_or(0);
-            let repeats: u64 = ["fast-retransmit", "timeout-retransmit", "tail-loss-probe"]
-                .iter()
-                .map(|cause| flow["originated"][cause].as_u64().unwrap_or(0))
-                .sum();
-            let counters = ["timeouts", "fast_retransmits", "recoveries", "undone"].map(count);
-            [&counters[..], &[repeats]].concat()
-        };
-        let simulated = run("sim");
-        assert_eq!(of_flow(&simulated), expected, "{simulated}");
-        // On a busy machine a connection may open after the outage has begun, or wait longer than its timers. The counts
-        // agree in each run, and are the expected ones if nothing disturbs it.
-        let is_undisturbed = (0..10).any(|_| {
-            let real = run("testbed");
-            let host = &real["testbed"]["kernel"]["server"];
-            let count = |name: &str| host[name].as_u64().unwrap_or(0);
-            let kernel =
-                |names: &[&str]| names.iter().map(|name| count(&format!("TcpExt{name}"))).sum();
-            let recoveries: u64 = kernel(&["TCPSackRecovery", "TCPRenoRecovery"]);
-            let undos = ["TCPFullUndo", "TCPPartialUndo", "TCPDSACKUndo", "TCPLossUndo"];
-            let timeouts = kernel(&["TCPTimeouts"]);
-            let counted =
-                [timeouts, recoveries, recoveries, kernel(&undos), count("TcpRetransSegs")];
-            assert_eq!(of_flow(&real), counted, "{real}");
-            counted == expected
-        });
-        assert!(is_undisturbed, "{expected:?}");
-    }
 }

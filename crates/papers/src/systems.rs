@@ -9,8 +9,8 @@ const LIVE_TOOLS: &[System] = &[
     System::new(
         Kind::Tool,
         "test-sender",
-        "lasthop send, lasthop discard",
-        "bulk sender and discard receiver on real hosts",
+        "lasthop run FILE --world testbed",
+        "bulk sender and discard receiver on the kernel's TCP",
         "west97 4.5",
     )
     .runs(LIVE),

@@ -39,25 +39,12 @@ impl AtomicFile {
     /// # Errors
     ///
     /// Those of the system; then there is no file.
-    pub fn commit(self) -> io::Result<()> {
-        self.finish(true)
-    }
-
-    /// Like [`AtomicFile::commit`], without waiting for the disk: after a power failure the file may be empty.
-    ///
-    /// # Errors
-    ///
-    /// Those of the system; then there is no file.
-    pub fn commit_unsynced(self) -> io::Result<()> {
-        self.finish(false)
-    }
-
-    fn finish(mut self, sync: bool) -> io::Result<()> {
+    pub fn commit(mut self) -> io::Result<()> {
         if let Some(mut file) = self.file.take() {
             let Some(temporary) = &self.temporary else { return file.flush() };
             let renamed = file
                 .flush()
-                .and_then(|()| if sync { file.get_ref().sync_all() } else { Ok(()) })
+                .and_then(|()| file.get_ref().sync_all())
                 .and_then(|()| fs::rename(temporary, &self.target));
             if renamed.is_err() {
                 let _ = fs::remove_file(temporary);

@@ -8,8 +8,6 @@ pub mod compare;
 mod completions;
 #[cfg(live)]
 pub mod ctl;
-#[cfg(live)]
-pub mod discard;
 pub mod doctor;
 pub mod energy;
 pub mod explain;
@@ -30,8 +28,6 @@ pub mod report;
 pub mod reproduce;
 pub mod run;
 mod schema;
-#[cfg(live)]
-pub mod send;
 #[cfg(live)]
 pub mod shell;
 #[cfg(live)]

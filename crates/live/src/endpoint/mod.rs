@@ -1,7 +1,7 @@
-//! End points on the kernel's TCP: the test sender and the discard receiver (west97 4.5).
+//! End points of testbeds on the kernel's TCP: the test sender and the discard receiver (west97 4.5).
 //!
 //! [`send()`] opens one connection, sends, closes its direction and waits until the peer has closed too, so
-//! that its times cover delivery. [`discard()`] accepts any number of connections, reads and counts.
+//! that its times cover delivery. [`discard()`] accepts a number of connections, reads and counts.
 //! [`ask()`] and [`answer()`] exchange requests and responses. Each is one loop in the calling thread, so a thread that has
 //! entered a network namespace remains in it. All stop within a tenth of a second after their flag is raised.
 
@@ -18,18 +18,17 @@ use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use lasthop_proto::units::{Span, Time};
-use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
 use crate::clock::Clock;
 
-pub use discard::{DiscardObserver, DiscardOptions, Received, Totals, Wrong, discard};
+pub use discard::{Received, discard};
 pub use error::EndpointError;
 pub use exchange::{Client, answer, ask};
 pub use sample::Sampler;
 pub(crate) use send::flow;
-pub use send::{Progress, SendObserver, SendOptions, SendReport, send};
-pub use socket::{DEFAULT_PORT, available_congestion, listen, listen_everywhere};
+pub use send::{SendOptions, SendReport, send};
+pub use socket::listen;
 pub(crate) use socket::{LOOK, wait};
 pub use source::{Pattern, Source};
 pub use tcp_info::{CaState, TcpInfo};
@@ -66,16 +65,13 @@ impl Session<'_> {
 }
 
 /// How a connection ended.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-#[serde(rename_all = "kebab-case", tag = "how")]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub enum End {
     /// Both ends closed: all data arrived.
     Closed,
     /// The session was stopped.
     Stopped,
-    /// There was no progress for the allowed time.
-    Idle,
-    /// The connection or the file failed.
+    /// The connection failed.
     Failed {
         /// Error of the system.
         why: String,
@@ -87,7 +83,6 @@ impl std::fmt::Display for End {
         match self {
             End::Closed => f.write_str("complete"),
             End::Stopped => f.write_str("stopped"),
-            End::Idle => f.write_str("gave up: no more progress"),
             End::Failed { why } => f.write_str(why),
         }
     }

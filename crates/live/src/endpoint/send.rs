@@ -1,4 +1,4 @@
-//! The test sender (west97 4.5): a bulk transfer over one connection, timed to the millisecond.
+//! The test sender of testbeds (west97 4.5): a bulk transfer over one connection.
 
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpStream};
@@ -6,35 +6,26 @@ use std::os::fd::AsFd as _;
 
 use lasthop_proto::event::{Event, TcpKind};
 use lasthop_proto::side::StageId;
-use lasthop_proto::units::{Bytes, Span, Time};
+use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::FlowKey;
 use nix::poll::{PollFd, PollFlags};
-use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
 use super::socket::{self, LOOK};
 use super::{CHUNK, End, EndpointError, Sampler, Session, Source, TcpInfo, hex};
 use crate::sys::outq::unacknowledged;
 
-/// Options of a transfer. `None` leaves the system's default.
+/// Options of a transfer.
 #[derive(Clone, Debug)]
 pub struct SendOptions {
     /// Destination.
     pub to: SocketAddr,
     /// Source address; port 0 means any port.
     pub from: Option<SocketAddr>,
-    /// Name of the kernel's congestion control, such as `reno`.
-    pub congestion: Option<String>,
-    /// Upper bound of the segment size in bytes (TCP_MAXSEG).
-    pub mss: Option<u16>,
-    /// Send buffer (SO_SNDBUF; the kernel doubles it for its overhead).
-    pub send_buffer: Option<Bytes>,
     /// Whether small segments are sent at once (TCP_NODELAY).
     pub no_delay: bool,
     /// Time limit of the handshake.
     pub connect_timeout: Span,
-    /// Time without any progress after which the transfer fails.
-    pub idle: Option<Span>,
     /// Interval of the control block's samples for the trace; `None` makes no trace.
     pub sample: Option<Span>,
     /// The stage in events of the trace.
@@ -42,56 +33,24 @@ pub struct SendOptions {
 }
 
 impl SendOptions {
-    /// A transfer to `to` with the system's defaults, no trace, 10 s for the handshake and no limit of idle
-    /// time.
+    /// A transfer to `to` with the system's defaults, no trace, and 10 s for the handshake.
     pub fn new(to: SocketAddr) -> SendOptions {
         SendOptions {
             to,
             from: None,
-            congestion: None,
-            mss: None,
-            send_buffer: None,
             no_delay: false,
             connect_timeout: Span::secs(10),
-            idle: None,
             sample: None,
             stage: StageId(0),
         }
     }
 }
 
-/// Progress of a transfer.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Progress {
-    /// Bytes that the kernel has accepted.
-    pub written: u64,
-    /// Bytes that the peer has acknowledged.
-    pub acked: u64,
-    /// Segments that this end's kernel has retransmitted, if it sends and counts them.
-    pub retransmissions: Option<u64>,
-}
-
-/// Observes a transfer.
-pub trait SendObserver {
-    /// Called about twenty times per second, and at the end.
-    fn progress(&mut self, progress: Progress) {
-        let _ = progress;
-    }
-    /// Called with each event of the trace, if [`SendOptions::sample`] is set.
-    fn event(&mut self, event: &Event) {
-        let _ = event;
-    }
-}
-
-impl SendObserver for () {}
-
 /// Result of a transfer. Times are relative to the moment before the SYN.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct SendReport {
     /// Address of this end.
     pub local: SocketAddr,
-    /// Address of the peer.
-    pub peer: SocketAddr,
     /// How it ended; only after `Closed` all data is delivered.
     pub end: End,
     /// Bytes that the kernel accepted.
@@ -100,38 +59,20 @@ pub struct SendReport {
     pub acked: u64,
     /// SHA-256 of the accepted bytes in hexadecimal.
     pub sha256: String,
-    /// Start of the transfer, on the session's clock.
-    pub began: Time,
-    /// Time until the handshake was complete.
-    pub connected: Span,
     /// Time until the kernel accepted the first byte.
     pub first_byte: Option<Span>,
-    /// Time until the kernel accepted the last byte.
-    pub last_byte: Option<Span>,
     /// Time until all bytes were acknowledged; accurate to two milliseconds.
     pub all_acked: Option<Span>,
     /// Time until the end; for a complete transfer, until the peer closed.
     pub ended: Span,
-    /// The congestion control in force.
-    pub congestion: Option<String>,
-    /// Number of retransmission timeouts; `None` before Linux 6.7, which does not count them.
-    pub timeouts: Option<u64>,
     /// The control block at the end, if available.
     pub tcp: Option<TcpInfo>,
-}
-
-impl SendReport {
-    /// Bytes per second from the SYN until the peer closed; `None` for an incomplete transfer.
-    pub fn throughput(&self) -> Option<f64> {
-        (self.end == End::Closed && self.ended != Span::ZERO)
-            .then(|| self.bytes as f64 / self.ended.as_secs_f64())
-    }
 }
 
 /// Opens a connection, sends, closes its direction, and waits until the peer has closed.
 ///
 /// Failures after the handshake appear in the report. An incomplete transfer ends with RST, so that the peer
-/// detects it.
+/// detects it. `trace` receives the events of [`SendOptions::sample`].
 ///
 /// # Errors
 ///
@@ -140,7 +81,7 @@ pub fn send(
     options: &SendOptions,
     source: Source,
     session: &Session<'_>,
-    observer: &mut dyn SendObserver,
+    trace: &mut dyn FnMut(Event),
 ) -> Result<SendReport, EndpointError> {
     let began = session.clock.now();
     let mut sampler = None;
@@ -148,16 +89,14 @@ pub fn send(
         let (Some(every), Ok(local)) = (options.sample, stream.local_addr()) else { return };
         let new = Sampler::new(flow(local, options.to), options.stage, every);
         if let Ok(info) = TcpInfo::of(stream) {
-            new.opening(session.clock.now(), &info, |event| observer.event(&event));
+            new.opening(session.clock.now(), &info, &mut *trace);
         }
         sampler = Some(new);
     })?;
-    let connected = session.clock.now();
     let local = stream.local_addr()?;
     let mut transfer = Transfer {
-        options,
         session,
-        observer,
+        trace,
         source,
         stream: &stream,
         sampler,
@@ -169,10 +108,7 @@ pub fn send(
         acked: 0,
         sha: Sha256::new(),
         first_byte: None,
-        last_byte: None,
         all_acked: None,
-        moved: connected,
-        reported: connected,
     };
     let end = match transfer.run() {
         Ok(end) => end,
@@ -184,24 +120,16 @@ pub fn send(
         End::Closed => TcpKind::Closed,
         _ => TcpKind::Aborted,
     });
-    transfer.progress(ended, true);
-    let tcp = TcpInfo::of(&stream).ok();
     let after = |at: Time| at.since(began);
     let report = SendReport {
         local,
-        peer: options.to,
         bytes: transfer.written,
         acked: transfer.acked,
-        began,
-        connected: after(connected),
         first_byte: transfer.first_byte.map(after),
-        last_byte: transfer.last_byte.map(after),
         all_acked: transfer.all_acked.map(after),
         ended: after(ended),
         sha256: hex(transfer.sha),
-        congestion: socket::congestion(&stream),
-        timeouts: tcp.and_then(|tcp| tcp.total_rto).map(u64::from),
-        tcp,
+        tcp: TcpInfo::of(&stream).ok(),
         end,
     };
     if report.end != End::Closed {
@@ -222,9 +150,8 @@ pub(crate) fn flow(from: SocketAddr, to: SocketAddr) -> FlowKey {
 
 /// A transfer with its connection.
 struct Transfer<'a> {
-    options: &'a SendOptions,
     session: &'a Session<'a>,
-    observer: &'a mut dyn SendObserver,
+    trace: &'a mut dyn FnMut(Event),
     source: Source,
     stream: &'a TcpStream,
     sampler: Option<Sampler>,
@@ -239,12 +166,7 @@ struct Transfer<'a> {
     acked: u64,
     sha: Sha256,
     first_byte: Option<Time>,
-    last_byte: Option<Time>,
     all_acked: Option<Time>,
-    /// Time of the latest progress.
-    moved: Time,
-    /// Time of the latest progress report.
-    reported: Time,
 }
 
 impl Transfer<'_> {
@@ -252,15 +174,11 @@ impl Transfer<'_> {
         loop {
             let now = self.session.clock.now();
             self.look(now, false);
-            self.progress(now, false);
             if self.session.stopped() {
                 return Ok(End::Stopped);
             }
             if self.exhausted && self.peer_closed && self.all_acked.is_some() {
                 return Ok(End::Closed);
-            }
-            if self.options.idle.is_some_and(|idle| now.since(self.moved) >= idle) {
-                return Ok(End::Idle);
             }
             self.turn(now)?;
         }
@@ -314,7 +232,6 @@ impl Transfer<'_> {
         self.source.next(self.written, &mut self.chunk);
         if self.chunk.is_empty() {
             self.exhausted = true;
-            self.moved = self.session.clock.now();
             self.stream.shutdown(Shutdown::Write)?;
         }
         Ok(())
@@ -327,13 +244,10 @@ impl Transfer<'_> {
             match stream.write(rest) {
                 Ok(0) => return Err(ErrorKind::WriteZero.into()),
                 Ok(count) => {
-                    let now = self.session.clock.now();
                     self.sha.update(&rest[..count]);
                     self.taken += count;
                     self.written += count as u64;
-                    self.first_byte.get_or_insert(now);
-                    self.last_byte = Some(now);
-                    self.moved = now;
+                    self.first_byte.get_or_insert_with(|| self.session.clock.now());
                 }
                 Err(error) if is_later(&error) => break,
                 Err(error) => return Err(error),
@@ -350,10 +264,9 @@ impl Transfer<'_> {
         match stream.read(&mut piece) {
             Ok(0) => self.peer_closed = true,
             Ok(_) => {}
-            Err(error) if is_later(&error) => return Ok(()),
+            Err(error) if is_later(&error) => {}
             Err(error) => return Err(error),
         }
-        self.moved = self.session.clock.now();
         Ok(())
     }
 
@@ -362,10 +275,7 @@ impl Transfer<'_> {
         let waiting = unacknowledged(self.stream.as_fd())?;
         // The FIN counts as one unacknowledged byte.
         let sent = self.written + u64::from(self.exhausted);
-        let acked = sent.saturating_sub(waiting).min(self.written);
-        if acked > self.acked {
-            (self.acked, self.moved) = (acked, now);
-        }
+        self.acked = self.acked.max(sent.saturating_sub(waiting).min(self.written));
         if self.exhausted && waiting == 0 && self.all_acked.is_none() {
             self.all_acked = Some(now);
             self.look(now, true);
@@ -379,24 +289,14 @@ impl Transfer<'_> {
         let Some(sampler) = &mut self.sampler else { return };
         if must || now >= sampler.next() {
             if let Ok(info) = TcpInfo::of(self.stream) {
-                sampler.look(now, &info, |event| self.observer.event(&event));
+                sampler.look(now, &info, &mut *self.trace);
             }
         }
     }
 
     fn emit(&mut self, kind: TcpKind) {
         if let Some(sampler) = &self.sampler {
-            sampler.emit(self.session.clock.now(), kind, |event| self.observer.event(&event));
-        }
-    }
-
-    fn progress(&mut self, now: Time, must: bool) {
-        if must || now.since(self.reported) >= LOOK {
-            self.reported = now;
-            let Transfer { written, acked, .. } = *self;
-            let info = TcpInfo::of(self.stream).ok();
-            let retransmissions = info.map(|info| info.total_retrans.into());
-            self.observer.progress(Progress { written, acked, retransmissions });
+            sampler.emit(self.session.clock.now(), kind, &mut *self.trace);
         }
     }
 }

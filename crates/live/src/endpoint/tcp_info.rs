@@ -7,15 +7,12 @@ use std::io;
 use std::os::fd::AsFd;
 
 use lasthop_proto::event::Tcb;
-use lasthop_proto::tcp::state::State;
 use lasthop_proto::units::Span;
-use serde::Serialize;
 
 use crate::sys;
 
 /// State of the kernel's congestion control.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CaState {
     /// No anomaly.
     Open,
@@ -31,11 +28,9 @@ pub enum CaState {
     Unknown,
 }
 
-/// A snapshot of `struct tcp_info`.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+/// A snapshot of the used part of `struct tcp_info`.
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub struct TcpInfo {
-    /// State of the connection; `None` for states outside RFC 9293.
-    pub state: Option<State>,
     /// State of congestion control.
     pub ca_state: CaState,
     /// Expirations of the retransmission timer since the last progress.
@@ -46,10 +41,6 @@ pub struct TcpInfo {
     pub backoff: u8,
     /// Whether both ends agreed on SACK.
     pub sack: bool,
-    /// Whether both ends agreed on timestamps.
-    pub timestamps: bool,
-    /// Whether both ends agreed on window scaling.
-    pub window_scaling: bool,
     /// Current retransmission timeout, with backoff.
     pub rto: Span,
     /// Largest payload of a sent segment, bytes.
@@ -58,12 +49,6 @@ pub struct TcpInfo {
     pub unacked: u32,
     /// Unacknowledged segments that SACK reported; without SACK, duplicate ACKs.
     pub sacked: u32,
-    /// Unacknowledged segments that are marked lost.
-    pub lost: u32,
-    /// Unacknowledged segments that were retransmitted.
-    pub retrans: u32,
-    /// Path MTU, bytes.
-    pub pmtu: u32,
     /// Smoothed round-trip time.
     pub srtt: Span,
     /// Variation of the round-trip time.
@@ -78,12 +63,6 @@ pub struct TcpInfo {
     pub bytes_acked: u64,
     /// Bytes received in order.
     pub bytes_received: u64,
-    /// Written bytes that were never sent.
-    pub notsent: u32,
-    /// Minimum round-trip time.
-    pub min_rtt: Span,
-    /// Delivery rate of the last flight, bytes per second (4.10).
-    pub delivery_rate: Option<u64>,
     /// Time with data waiting or unacknowledged, in ticks of the kernel (4.10).
     pub busy: Option<Span>,
     /// Part of `busy` with a full peer's window (4.10).
@@ -121,21 +100,15 @@ impl TcpInfo {
         let long_micros = |at| fields.u64(at).map(|n| Span(n.saturating_mul(1000)));
         let total_retrans = fields.u32(100)?;
         Some(TcpInfo {
-            state: state(fields.u8(0)?),
             ca_state: ca_state(fields.u8(1)?),
             retransmits: fields.u8(2)?,
             probes: fields.u8(3)?,
             backoff: fields.u8(4)?,
-            timestamps: fields.u8(5)? & 1 != 0,
             sack: fields.u8(5)? & 2 != 0,
-            window_scaling: fields.u8(5)? & 4 != 0,
             rto: micros(8)?,
             snd_mss: fields.u32(16)?,
             unacked: fields.u32(24)?,
             sacked: fields.u32(28)?,
-            lost: fields.u32(32)?,
-            retrans: fields.u32(36)?,
-            pmtu: fields.u32(60)?,
             srtt: micros(68)?,
             rttvar: micros(72)?,
             ssthresh: fields.u32(76)?,
@@ -143,9 +116,6 @@ impl TcpInfo {
             total_retrans,
             bytes_acked: fields.u64(120).unwrap_or(0),
             bytes_received: fields.u64(128).unwrap_or(0),
-            notsent: fields.u32(144).unwrap_or(0),
-            min_rtt: micros(148).unwrap_or(Span::ZERO),
-            delivery_rate: fields.u64(160),
             busy: long_micros(168),
             rwnd_limited: long_micros(176),
             sndbuf_limited: long_micros(184),
@@ -215,23 +185,6 @@ impl Fields<'_> {
     }
 }
 
-/// Numbers of `include/net/tcp_states.h`.
-fn state(number: u8) -> Option<State> {
-    Some(match number {
-        1 => State::Established,
-        2 => State::SynSent,
-        3 => State::SynReceived,
-        4 => State::FinWait1,
-        5 => State::FinWait2,
-        6 => State::TimeWait,
-        7 => State::Closed,
-        8 => State::CloseWait,
-        9 => State::LastAck,
-        11 => State::Closing,
-        _ => return None,
-    })
-}
-
 /// Numbers of `enum tcp_ca_state` in `linux/tcp.h`.
 fn ca_state(number: u8) -> CaState {
     match number {
@@ -276,10 +229,9 @@ mod tests {
     #[test]
     fn a_full_structure() {
         let info = TcpInfo::parse(&raw(248)).unwrap();
-        assert_eq!(info.state, Some(State::Established));
         assert_eq!((info.ca_state, info.backoff, info.total_retrans), (CaState::Recovery, 2, 7));
         assert_eq!((info.total_rto, info.snd_wnd), (Some(5), Some(65_535)));
-        assert_eq!((info.timestamps, info.sack, info.window_scaling), (true, false, true));
+        assert!(!info.sack);
         let tcb = info.tcb();
         assert_eq!((tcb.snd_una, tcb.snd_nxt, tcb.snd_max), (14_481, 28_961, 28_961));
         assert_eq!((tcb.cwnd, tcb.ssthresh), (28_960, u32::MAX));
@@ -294,7 +246,7 @@ mod tests {
         assert_eq!((info.bytes_sent, info.snd_wnd, info.total_rto), (None, None, None));
         assert_eq!(info.tcb().snd_max, 14_481 + 10 * 1448);
         let info = TcpInfo::parse(&raw(104)).unwrap();
-        assert_eq!((info.bytes_acked, info.delivery_rate), (0, None));
+        assert_eq!((info.bytes_acked, info.busy), (0, None));
         // Truncated within a field.
         assert_eq!(TcpInfo::parse(&raw(230)).unwrap().snd_wnd, None);
         for length in 0..104 {
@@ -309,21 +261,16 @@ mod tests {
         let ms = Span::millis;
         type Word = fn(&mut TcpInfo, u32);
         type Long = fn(&mut TcpInfo, u64);
-        let words: [(usize, Word); 17] = [
+        let words: [(usize, Word); 12] = [
             (8, |i, n| i.rto = Span::micros(n.into())),
             (16, |i, n| i.snd_mss = n),
             (24, |i, n| i.unacked = n),
             (28, |i, n| i.sacked = n),
-            (32, |i, n| i.lost = n),
-            (36, |i, n| i.retrans = n),
-            (60, |i, n| i.pmtu = n),
             (68, |i, n| i.srtt = Span::micros(n.into())),
             (72, |i, n| i.rttvar = Span::micros(n.into())),
             (76, |i, n| i.ssthresh = n),
             (80, |i, n| i.cwnd = n),
             (100, |i, n| i.total_retrans = n),
-            (144, |i, n| i.notsent = n),
-            (148, |i, n| i.min_rtt = Span::micros(n.into())),
             (228, |i, n| i.snd_wnd = Some(n)),
             (4, |i, n| i.backoff = n.to_ne_bytes()[0]),
             (240, |i, n| {
@@ -338,10 +285,9 @@ mod tests {
             set(&mut expected, number);
             assert_eq!(TcpInfo::parse(&bytes), Some(expected), "at {at}");
         }
-        let long: [(usize, Long); 8] = [
+        let long: [(usize, Long); 7] = [
             (120, |i, n| i.bytes_acked = n),
             (128, |i, n| i.bytes_received = n),
-            (160, |i, n| i.delivery_rate = Some(n)),
             (168, |i, n| i.busy = Some(Span(n * 1000))),
             (176, |i, n| i.rwnd_limited = Some(Span(n * 1000))),
             (184, |i, n| i.sndbuf_limited = Some(Span(n * 1000))),
@@ -355,13 +301,6 @@ mod tests {
             set(&mut expected, 1 << 40);
             assert_eq!(TcpInfo::parse(&bytes), Some(expected), "at {at}");
         }
-        let states: Vec<Option<State>> = (0..14).map(state).collect();
-        let none = [0, 10, 12, 13];
-        assert!((0..14).all(|n| states[n].is_none() == none.contains(&n)), "{states:?}");
-        let distinct = |n: usize| states.iter().filter(|other| **other == states[n]).count() == 1;
-        assert!((0..14).all(|n| none.contains(&n) || distinct(n)), "{states:?}");
-        let states = [1, 6, 9].map(|n| states[n].unwrap());
-        assert_eq!(states, [State::Established, State::TimeWait, State::LastAck]);
         use CaState::{Cwr, Disorder, Loss, Open, Recovery, Unknown};
         assert_eq!(
             [0, 1, 2, 3, 4, 5].map(ca_state),

@@ -18,8 +18,7 @@ use super::sockets::Machine;
 use super::{Connection, SAMPLE, has_tcp};
 use crate::clock::Clock;
 use crate::endpoint::{
-    Client, DiscardObserver, DiscardOptions, Pattern, Received, SendObserver, SendOptions, Session,
-    Source, answer, ask, discard, listen, send,
+    Client, Pattern, SendOptions, Session, Source, answer, ask, discard, listen, send,
 };
 use crate::testbed::{Error, Net};
 
@@ -113,25 +112,6 @@ impl Drop for UnfinishedGuard {
     }
 }
 
-/// Forwards the transfers of a receiver.
-struct ReportForwarder(Sender<HostReport>);
-
-impl DiscardObserver for ReportForwarder {
-    fn received(&mut self, transfer: &Received) {
-        let _ = self.0.send(HostReport::Received(transfer.clone()));
-    }
-}
-
-/// Forwards the events of a sender.
-struct EventForwarder(Sender<HostReport>);
-
-impl SendObserver for EventForwarder {
-    fn event(&mut self, event: &Event) {
-        // After the end of the run the channel has no receiver.
-        let _ = self.0.send(HostReport::Event(event.clone()));
-    }
-}
-
 impl Shared {
     pub(super) fn new(clock: Clock, news: Sender<HostReport>) -> Shared {
         let (stop, unfinished) = (Arc::default(), Arc::default());
@@ -152,20 +132,16 @@ impl Shared {
     ) -> Result<JoinHandle<()>, Error> {
         let listener = net
             .in_host(host, || listen(address))?
-            .map_err(|error| Error::new(error.to_string(), error.help()))?;
-        let options = DiscardOptions {
-            at_once: count as usize,
-            count: Some(count.into()),
-            idle: None,
-            ..DiscardOptions::default()
-        };
+            .map_err(|error| Error::new(format!("{address} cannot be used: {error}"), ""))?;
         let counted = self.counted();
         let shared = self.clone();
         net.spawn_in(host, move || {
             let _counted = counted;
             let session = Session { clock: shared.clock, stop: &shared.stop };
+            // After the end of the run the channel has no receiver.
+            let mut report = |received| drop(shared.news.send(HostReport::Received(received)));
             // A failed listener shows as missing transfers.
-            let _ = discard(&listener, &options, &session, &mut ReportForwarder(shared.news));
+            let _ = discard(&listener, count as usize, &session, &mut report);
         })
     }
 
@@ -179,7 +155,7 @@ impl Shared {
     ) -> Result<JoinHandle<()>, Error> {
         let listener = net
             .in_host(host, || listen(address))?
-            .map_err(|error| Error::new(error.to_string(), error.help()))?;
+            .map_err(|error| Error::new(format!("{address} cannot be used: {error}"), ""))?;
         let shared = self.clone();
         net.spawn_in(host, move || {
             let session = Session { clock: shared.clock, stop: &shared.stop };
@@ -264,8 +240,9 @@ impl Shared {
                 return;
             }
             let source = Source { pattern, bytes };
-            let mut forwarder = EventForwarder(shared.news.clone());
-            let report = send(&options, source, &session, &mut forwarder);
+            // After the end of the run the channel has no receiver.
+            let mut trace = |event| drop(shared.news.send(HostReport::Event(event)));
+            let report = send(&options, source, &session, &mut trace);
             let report = report.map_err(|error| error.to_string());
             let _ = shared.news.send(HostReport::Sent(index, report.map(Box::new)));
         })
