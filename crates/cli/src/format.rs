@@ -39,7 +39,6 @@ pub const REPORT: Format = format("lasthop-report");
 pub const REPRODUCE: Format = format("lasthop-reproduce");
 /// Version 2 has no `tcp_events`, `tcp_events_why` and `lost_tcp_events`.
 pub const RUN: Format = Format { name: "lasthop-run", version: 2 };
-pub const RUN_COUNTED: Format = format("lasthop-run-counted");
 pub const SHELL: Format = format("lasthop-shell");
 pub const STATION: Format = format("lasthop-station");
 pub const SWEEP: Format = format("lasthop-sweep");

@@ -28,11 +28,6 @@ impl Stop {
         Ok(stop)
     }
 
-    /// The flag, for functions outside of this module.
-    pub fn flag(&self) -> &AtomicBool {
-        &self.0
-    }
-
     /// Whether to stop. Long loops check it between runs.
     pub fn requested(&self) -> bool {
         self.0.load(Ordering::Relaxed)

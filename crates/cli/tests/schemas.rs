@@ -349,7 +349,6 @@ fn every_answer_has_a_format() {
     fs::write(workdir.path().join("rates.csv"), "0s,1mbit\n1s,2mbit\n").expect("written");
     for (words, format) in [
         ("run quickstart --dry-run", "lasthop-plan"),
-        ("run quickstart --seeds 1 --no-metrics", "lasthop-run-counted"),
         ("compare quickstart --schemes snoop --seeds 2", "lasthop-compare"),
         ("energy quickstart --set agent=none --hardware sens-800 --seeds 2", "lasthop-energy"),
         ("sweep quickstart --seeds 2 --store store", "lasthop-sweep"),

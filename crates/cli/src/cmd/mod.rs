@@ -2,7 +2,6 @@
 
 pub mod advise;
 pub mod analyze;
-mod bare;
 pub mod battery;
 pub mod compare;
 mod completions;

@@ -7,7 +7,7 @@ use lasthop_report::number::plural;
 use lasthop_scenario::{Argument, Plan, Warning};
 use lasthop_sim::runs::{Results, Setup};
 
-use super::{bare, plan};
+use super::plan;
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 use crate::progress::Progress;
@@ -47,9 +47,6 @@ pub struct RunArgs {
     pub details_size: Most,
     #[command(flatten)]
     pub jobs: Jobs,
-    /// Measure nothing but what links carried and what arrived: the fastest way, in the simulator alone
-    #[arg(long, conflicts_with = "output")]
-    pub no_metrics: bool,
     /// Only print what would be run
     #[arg(long)]
     pub dry_run: bool,
@@ -121,9 +118,6 @@ pub fn run(args: &RunArgs, json: bool) -> Result<Outcome, Failure> {
         output::write(&dir.join("scenario.toml"), as_given(&text, args).as_bytes())?;
     }
     let progress = Progress::new(plan.count(), json);
-    if args.no_metrics {
-        return bare::run(&plan, args.jobs.count(), &Stop::listen()?, &progress, json);
-    }
     let job = Job {
         plan: &plan,
         order: order(&text, &arguments),

@@ -96,33 +96,6 @@ fn no_temporary_files(dir: &Path) {
     }
 }
 
-/// Runs without metrics carry the same packets, and report nothing else.
-#[test]
-fn runs_without_metrics_carry_the_same_packets() {
-    let workdir = Workdir::new();
-    let json = |more: &[&str]| -> Value {
-        let arguments = [&["run", "tiny.toml", "--json"], more].concat();
-        serde_json::from_slice(&workdir.good(&arguments).stdout).expect("JSON")
-    };
-    let (measured, bare) = (json(&[]), json(&["--no-metrics", "-j", "2"]));
-    for (i, cell) in ["agent=none", "agent=snoop"].into_iter().enumerate() {
-        assert_eq!(bare["cells"][i]["cell"], cell);
-        for run in 0..3 {
-            let (with, without) =
-                (&measured["cells"][i]["runs"][run], &bare["cells"][i]["runs"][run]);
-            for key in ["seed", "reason", "hops"] {
-                assert_eq!(with[key], without[key], "{cell} {run} {key}");
-            }
-            assert_eq!(with["metrics"]["end_s"], without["end_s"], "{cell} {run}");
-            assert_eq!(without["delivered"], 50_000);
-        }
-    }
-    let shown = text(&workdir.good(&["run", "tiny.toml", "--no-metrics"]));
-    assert!(shown.contains("agent=snoop") && shown.contains("3 of 3"), "{shown}");
-    let refused = workdir.run(&["run", "tiny.toml", "--no-metrics", "--world", "testbed"]);
-    assert_eq!(refused.status.code(), Some(2), "{refused:?}");
-}
-
 #[test]
 fn a_table_has_a_row_for_each_cell() {
     let text = text(&Workdir::new().good(&["run", "tiny.toml"]));

@@ -5,7 +5,7 @@
 #   crates/sim/benches/peers/compare.sh [ROUNDS]            three rounds by default
 #
 #   LASTHOP=FILE     the program (target/release/lasthop)
-#   BEFORE=FILE      an earlier program, for two more columns
+#   BEFORE=FILE      an earlier program, for one more column
 #   HTSIM=DIRECTORY  csg-htsim with its library built; left out without it:
 #                        git clone https://github.com/Broadcom/csg-htsim && make -C csg-htsim/sim libhtsim.a
 #   NS=FILE          ns-2 (Debian: apt install ns2); left out where there is none
@@ -75,17 +75,13 @@ compare() {
     local name=$1 with_ns=$2
     shift 2
     scenario "$@" >"$work/peers.toml"
-    rm -f "$work"/{metrics,bare,metrics-before,bare-before,ns,htsim}
+    rm -f "$work"/{ours,before,ns,htsim}
     local hops_ours hops_ns=0 hops_htsim=0
-    hops_ours=$("$lasthop" run "$work/peers.toml" --no-metrics --json | sed -n 's/.*"hops": \([0-9]*\).*/\1/p')
+    hops_ours=$("$lasthop" run "$work/peers.toml" --json | sed -n 's/.*"hops": \([0-9]*\).*/\1/p')
     [ -n "$ns" ] && [ "$with_ns" = yes ] && hops_ns=$("$ns" "$here/dumbbell.tcl" "$@" $window 1)
     for _ in $(seq "$rounds"); do
-        timed bare "$lasthop" run "$work/peers.toml" --no-metrics
-        timed metrics "$lasthop" run "$work/peers.toml"
-        if [ -n "$before" ]; then
-            timed bare-before "$before" run "$work/peers.toml" --no-metrics
-            timed metrics-before "$before" run "$work/peers.toml"
-        fi
+        timed ours "$lasthop" run "$work/peers.toml"
+        [ -z "$before" ] || timed before "$before" run "$work/peers.toml"
         if [ -n "$ns" ] && [ "$with_ns" = yes ]; then
             timed ns "$ns" "$here/dumbbell.tcl" "$@" $window 0
         fi
@@ -94,12 +90,12 @@ compare() {
             hops_htsim=$(cat "$work/out")
         fi
     done
-    echo "| $name | $(cell bare "$hops_ours") | $(cell metrics "$hops_ours") | $(cell htsim "$hops_htsim") | $(cell ns "$hops_ns") |" \
-        ${before:+"$(cell bare-before "$hops_ours") | $(cell metrics-before "$hops_ours") |"}
+    echo "| $name | $(cell ours "$hops_ours") | $(cell htsim "$hops_htsim") | $(cell ns "$hops_ns") |" \
+        ${before:+"$(cell before "$hops_ours") |"}
 }
 
-columns="lasthop | with metrics | csg-htsim | ns-2 |${before:+ before | before, with metrics |}"
-line="|---|---|---|---|---|${before:+---|---|}"
+columns="lasthop, with metrics | csg-htsim | ns-2 |${before:+ before |}"
+line="|---|---|---|---|${before:+---|}"
 echo "| case | $columns"
 echo "$line"
 compare "1 GB over two links of 100 Mb/s, 1 and 5 ms" yes 1 1000000000 1000 100 1 100 5 1000
