@@ -109,7 +109,7 @@ pub fn run(
     let report = Arc::new(report);
     // Before the first thread starts, so that all threads inherit the mask.
     signals().thread_block().map_err(io::Error::from)?;
-    for interface in [&file.left, &file.right] {
+    for interface in [&file.settings.left, &file.settings.right] {
         interfaces::warnings(interface)
             .into_iter()
             .for_each(|warning| report(StationReport::Warning(warning)));
@@ -120,9 +120,11 @@ pub fn run(
     let (path, points) = stages(&file);
     let last = StageId(path.stages().len() as u16 - 1);
     let counters = Counters::new(path.stages().len());
-    let mut ports =
-        vec![open(&file.left, StageId(0), Side::Left)?, open(&file.right, last, Side::Right)?];
-    let recorder = match &file.capture {
+    let mut ports = vec![
+        open(&file.settings.left, StageId(0), Side::Left)?,
+        open(&file.settings.right, last, Side::Right)?,
+    ];
+    let recorder = match &file.settings.capture {
         Some(config) => Some(
             Recorder::new(config, points, [StageId(0), last], epoch(clock))
                 .map_err(|error| Fault::Capture { dir: config.dir.clone(), error })?,
@@ -141,7 +143,7 @@ pub fn run(
         report(StationReport::Orphaned(orphaned));
     }
     let mut station = Station::new(path, ports, clock)?;
-    let view = file.subscribers.map(|config| SubscriberView::of(config, clock));
+    let view = file.settings.subscribers.map(|config| SubscriberView::of(config, clock));
     let tap = view.as_ref().map(|view| view.tap([StageId(0), last]));
     let mut sink = (tap, (Tap(counters.clone()), recorder));
     if let Some(plane) = data_plane(&file, &*report)? {
@@ -156,11 +158,11 @@ pub fn run(
         let warning = format!("the kernel filters no system calls of this station: {error}");
         report(StationReport::Warning(warning));
     }
-    let about = About { world: "station", name: name.to_owned(), seed: file.seed };
+    let about = About { world: "station", name: name.to_owned(), seed: file.settings.seed };
     let handle = station.handle();
     let running =
         Running::new(about, handle.clone(), file.path.clone(), counters.clone(), recorded);
-    if let (Some(view), Some(config)) = (view, file.subscribers) {
+    if let (Some(view), Some(config)) = (view, file.settings.subscribers) {
         running.show_subscribers(view, config.metrics);
     }
     let reporter = report.clone();
@@ -172,7 +174,7 @@ pub fn run(
     });
     let guard = control::serve(running.clone(), socket)
         .map_err(|error| Fault::Socket { path: socket.to_owned(), error })?;
-    let endpoint = match file.metrics {
+    let endpoint = match file.settings.metrics {
         Some(address) => Some(
             metrics::serve(running.clone(), address)
                 .map_err(|error| Fault::Metrics { address, error })?,
@@ -183,7 +185,7 @@ pub fn run(
         socket: guard.path().to_owned(),
         metrics: endpoint.as_ref().map(Endpoint::address),
     });
-    let (stays, limit) = (file.forward_after_stop, file.drain);
+    let (stays, limit) = (file.settings.forward_after_stop, file.settings.drain);
     let listener = thread::Builder::new().name("signals".to_owned());
     let (reporter, own) = (report.clone(), file.clone());
     let signal_fd = SignalFd::new(&signals()).map_err(io::Error::from)?;
@@ -353,7 +355,7 @@ fn pause(time: Span) {
 }
 
 fn claim_all(file: &StationFile) -> Result<[Claim; 2], Fault> {
-    Ok([claim(&file.left)?, claim(&file.right)?])
+    Ok([claim(&file.settings.left)?, claim(&file.settings.right)?])
 }
 
 fn indices(file: &StationFile) -> Result<[u32; 2], Fault> {
@@ -361,7 +363,7 @@ fn indices(file: &StationFile) -> Result<[u32; 2], Fault> {
         let fault = |error| Fault::Interface { interface: interface.to_owned(), error };
         interfaces::index(interface).map_err(fault)
     };
-    Ok([index(&file.left)?, index(&file.right)?])
+    Ok([index(&file.settings.left)?, index(&file.settings.right)?])
 }
 
 /// Claims `interface` for this station while the result lives.
@@ -378,8 +380,10 @@ pub(crate) fn needs(file: &StationFile) -> Needs {
 }
 
 fn needed_events(file: &StationFile) -> Interest {
-    let events = if file.capture.is_some() { Interest::EVERYTHING } else { Interest::METRICS };
-    let passages = if file.subscribers.is_some() { Interest::PASSAGES } else { Interest::NOTHING };
+    let events =
+        if file.settings.capture.is_some() { Interest::EVERYTHING } else { Interest::METRICS };
+    let passages =
+        if file.settings.subscribers.is_some() { Interest::PASSAGES } else { Interest::NOTHING };
     events.union(passages)
 }
 
@@ -387,7 +391,7 @@ fn needed_events(file: &StationFile) -> Interest {
 /// killed cuts the link.
 fn data_plane(file: &StationFile, report: &impl Fn(StationReport)) -> Result<Option<Plane>, Fault> {
     let indices = indices(file)?;
-    let refused = match file.plane {
+    let refused = match file.settings.plane {
         PlaneChoice::Sockets => None,
         choice => match Plane::start(indices) {
             Ok(plane) => {
@@ -414,7 +418,7 @@ pub fn clear(file: &StationFile) -> Result<bool, Fault> {
 
 fn clear_claimed(file: &StationFile) -> Result<bool, Fault> {
     let mut found = false;
-    for interface in [&file.left, &file.right] {
+    for interface in [&file.settings.left, &file.settings.right] {
         let fault = |error| Fault::Base { interface: interface.clone(), error };
         let index = interfaces::index(interface).map_err(fault)?;
         found |= plane::base::clear(index).map_err(fault)?;
@@ -425,9 +429,9 @@ fn clear_claimed(file: &StationFile) -> Result<bool, Fault> {
 /// The stages with a witness at each end, and the points of captures.
 fn stages(file: &StationFile) -> (Stages, Vec<CapturePoint>) {
     let models = file.path.stages();
-    let room = file.limits.flows;
+    let room = file.settings.limits.flows;
     let mut stages = vec![Stage::Witness(Box::new(Witness::of_all_within(Side::Right, room)))];
-    stages.extend(models.iter().map(|stage| Stage::of_path(stage, file.seed)));
+    stages.extend(models.iter().map(|stage| Stage::of_path(stage, file.settings.seed)));
     let last = stages.len();
     stages.push(Stage::Witness(Box::new(Witness::of_all_within(Side::Left, room))));
     let point = |i: usize, name: &str, is_link| CapturePoint {
@@ -466,18 +470,19 @@ fn reload(
         Ok(new) => new,
         Err(why) => return StationReport::Warning(format!("the file is not read again: {why}")),
     };
+    let (was, is) = (&old.settings, &new.settings);
     let fixed = [
-        ("left", old.left == new.left),
-        ("right", old.right == new.right),
-        ("seed", old.seed == new.seed),
-        ("control", old.socket == new.socket),
-        ("metrics", old.metrics == new.metrics),
-        ("capture", old.capture == new.capture),
-        ("subscribers", old.subscribers == new.subscribers),
-        ("limits", old.limits == new.limits),
-        ("plane", old.plane == new.plane),
-        ("forward-after-stop", old.forward_after_stop == new.forward_after_stop),
-        ("drain", old.drain == new.drain),
+        ("left", was.left == is.left),
+        ("right", was.right == is.right),
+        ("seed", was.seed == is.seed),
+        ("control", was.socket == is.socket),
+        ("metrics", was.metrics == is.metrics),
+        ("capture", was.capture == is.capture),
+        ("subscribers", was.subscribers == is.subscribers),
+        ("limits", was.limits == is.limits),
+        ("plane", was.plane == is.plane),
+        ("forward-after-stop", was.forward_after_stop == is.forward_after_stop),
+        ("drain", was.drain == is.drain),
     ];
     let changed: Vec<&str> = fixed.iter().filter(|(_, same)| !same).map(|(key, _)| *key).collect();
     if !changed.is_empty() {

@@ -64,7 +64,7 @@ fn finding(about: &str, weight: Weight, found: impl Into<String>, remedy: &str) 
 pub fn survey(file: &StationFile, socket: Option<&Path>) -> Vec<Finding> {
     let mut found = vec![forwards(file)];
     let mut mtus = Vec::new();
-    for name in [&file.left, &file.right] {
+    for name in [&file.settings.left, &file.settings.right] {
         interface(name, &mut found);
         found.extend(owned(name));
         mtus.extend(udp_socket::mtu(name));
@@ -72,8 +72,10 @@ pub fn survey(file: &StationFile, socket: Option<&Path>) -> Vec<Finding> {
     if let [left, right] = mtus[..]
         && left != right
     {
-        let message =
-            format!("{} takes packets of {left} bytes, {} of {right}", file.left, file.right);
+        let message = format!(
+            "{} takes packets of {left} bytes, {} of {right}",
+            file.settings.left, file.settings.right
+        );
         let remedy = "longer ones of one side are lost at the other: give both the same MTU, `ip link set dev \
                       NAME mtu N`";
         found.push(finding("mtu", Weight::Mind, message, remedy));
@@ -191,7 +193,7 @@ fn forwards(file: &StationFile) -> Finding {
         let message = format!("packet sockets forward, {why}: {CUTS}");
         finding(PLANE, Weight::Mind, message, remedy)
     };
-    if file.plane == PlaneChoice::Sockets {
+    if file.settings.plane == PlaneChoice::Sockets {
         return sockets("as set in the file", "`plane = \"auto\"` lets the kernel forward");
     }
     let everything = service::needs(file) == Needs::Everything;
@@ -203,7 +205,7 @@ fn forwards(file: &StationFile) -> Finding {
             };
             finding(PLANE, Weight::Good, message, "")
         }
-        Err(refusal) if file.plane == PlaneChoice::Kernel => finding(
+        Err(refusal) if file.settings.plane == PlaneChoice::Kernel => finding(
             PLANE,
             Weight::Fatal,
             format!("the kernel cannot forward: {refusal}"),
@@ -215,8 +217,9 @@ fn forwards(file: &StationFile) -> Finding {
 
 fn memory(file: &StationFile, found: &mut Vec<Finding>) {
     let available = available(&fs::read_to_string("/proc/meminfo").unwrap_or_default());
-    let message = format!("caches take up to {}, of {available} that are free", file.limits.cache);
-    let (weight, remedy) = match file.limits.cache.0 > available.0 / 2 {
+    let message =
+        format!("caches take up to {}, of {available} that are free", file.settings.limits.cache);
+    let (weight, remedy) = match file.settings.limits.cache.0 > available.0 / 2 {
         true => (Weight::Mind, "lower `[limits] cache`"),
         false => (Weight::Good, ""),
     };
@@ -250,7 +253,7 @@ fn places(file: &StationFile, socket: Option<&Path>, found: &mut Vec<Finding>) {
         };
         found.push(finding("control", weight, format!("{}", socket.display()), remedy));
     }
-    if let Some(address) = file.metrics {
+    if let Some(address) = file.settings.metrics {
         found.push(match TcpListener::bind(address) {
             Ok(_) => finding("metrics", Weight::Good, format!("http://{address}/metrics"), ""),
             Err(error) => {
@@ -260,7 +263,7 @@ fn places(file: &StationFile, socket: Option<&Path>, found: &mut Vec<Finding>) {
             }
         });
     }
-    if let Some(capture) = &file.capture {
+    if let Some(capture) = &file.settings.capture {
         let dir = Path::new(&capture.dir);
         let exists = dir.ancestors().find(|dir| dir.is_dir()).unwrap_or(Path::new("/"));
         found.push(match access(exists, AccessFlags::W_OK) {

@@ -64,7 +64,7 @@ pub use model::{
     Stage, StageKind, Traffic, Transfer, World,
 };
 pub use parts::host::KERNELS;
-pub use parts::station::{Captures, Limits, PlaneChoice, SubscriberConfig};
+pub use parts::station::{Captures, Limits, PlaneChoice, StationSettings, SubscriberConfig};
 pub use parts::tunnel::{Key, TunnelFile};
 pub use plan::{Axis, Cell, Digest, Plan, Run, RunKey};
 pub use roaming::Roaming;

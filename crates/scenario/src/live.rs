@@ -2,16 +2,13 @@
 //! validation of the whole new path.
 
 use core::mem::discriminant;
-use core::net::SocketAddr;
 use std::collections::{BTreeMap, BTreeSet};
-
-use lasthop_proto::units::Span;
 
 use crate::argument::Argument;
 use crate::document::{self, Node, Table, Value};
 use crate::error::{Code, Diagnostic, Error, Location, Source, Warning};
 use crate::model::{Scenario, Stage, StageKind};
-use crate::parts::station::{Captures, Limits, PlaneChoice, SubscriberConfig};
+use crate::parts::station::StationSettings;
 use crate::plan;
 use crate::resolve::{self, station};
 use crate::vary::{self, Setting};
@@ -131,56 +128,23 @@ impl LivePath {
     }
 }
 
-/// The settings of a station's file.
+/// A station's file.
 #[derive(Clone, Debug)]
 pub struct StationFile {
-    /// The interface on the wired side.
-    pub left: String,
-    /// The interface on the wireless side.
-    pub right: String,
-    /// Seed of all random draws.
-    pub seed: u64,
+    /// Everything but the path.
+    pub settings: StationSettings,
     /// The stages between the interfaces, which can be changed while they run.
     pub path: LivePath,
-    /// The control socket of `lasthop ctl`, if the file has one.
-    pub socket: Option<String>,
-    /// Address for Prometheus, if any.
-    pub metrics: Option<SocketAddr>,
-    /// Captures, if any.
-    pub capture: Option<Captures>,
-    /// The view of subscribers, if any.
-    pub subscribers: Option<SubscriberConfig>,
-    /// Limits of connections and memory.
-    pub limits: Limits,
-    /// The data plane.
-    pub plane: PlaneChoice,
-    /// Whether the kernel continues to forward after a clean stop.
-    pub forward_after_stop: bool,
-    /// Time limit for the connections that end at the station to finish before a stop.
-    pub drain: Span,
 }
 
 impl StationFile {
-    /// The settings in a station's document.
+    /// The file with this document.
     pub(crate) fn of(mut document: Table) -> Result<(StationFile, Vec<Warning>), Error> {
-        let values = station::values(&document)?;
+        let settings = station::values(&document)?;
         let (stages, warnings) = station::stages(&document)?;
         document.forget_locations();
-        let station = StationFile {
-            left: values.left,
-            right: values.right,
-            seed: values.seed,
-            path: LivePath { document, form: Form::Station, stages },
-            socket: values.shared.socket,
-            metrics: values.shared.metrics,
-            capture: values.capture,
-            subscribers: values.subscribers,
-            limits: values.limits,
-            plane: values.plane,
-            forward_after_stop: values.forward_after_stop,
-            drain: values.drain,
-        };
-        Ok((station, warnings))
+        let path = LivePath { document, form: Form::Station, stages };
+        Ok((StationFile { settings, path }, warnings))
     }
 }
 

@@ -16,9 +16,15 @@ fn file(more: &str) -> StationFile {
 #[test]
 fn a_minimal_station_file_has_defaults() {
     let file = file("");
-    assert_eq!((file.left.as_str(), file.right.as_str(), file.seed), ("eth0", "wlan0", 1));
-    assert_eq!((file.socket, file.metrics, file.capture), (None, None, None));
-    assert_eq!(file.subscribers, None);
+    assert_eq!(
+        (file.settings.left.as_str(), file.settings.right.as_str(), file.settings.seed),
+        ("eth0", "wlan0", 1)
+    );
+    assert_eq!(
+        (file.settings.socket, file.settings.metrics, file.settings.capture),
+        (None, None, None)
+    );
+    assert_eq!(file.settings.subscribers, None);
     assert_eq!(file.path.stages().len(), 1);
     assert_eq!(file.path.get("agent").unwrap().as_deref(), Some("snoop"));
 }
@@ -31,13 +37,13 @@ fn every_key_is_read() {
          [subscribers]\nprefix4 = 24\nprefix6 = 56\nmost = 7\nflows = 9\nmetrics = 0\n\
          [limits]\nflows = 2000\ncache = \"16MiB\"\n",
     );
-    assert_eq!(file.socket.as_deref(), Some("/run/x.sock"));
-    assert_eq!(file.metrics.map(|at| at.port()), Some(9464));
-    let capture = file.capture.unwrap();
+    assert_eq!(file.settings.socket.as_deref(), Some("/run/x.sock"));
+    assert_eq!(file.settings.metrics.map(|at| at.port()), Some(9464));
+    let capture = file.settings.capture.unwrap();
     assert_eq!((capture.payload, capture.file_size, capture.files), (64, Bytes(1 << 20), 2));
     let view = SubscriberConfig { prefix4: 24, prefix6: 56, most: 7, flows: 9, metrics: 0 };
-    assert_eq!(file.subscribers, Some(view));
-    assert_eq!((file.limits.flows, file.limits.cache), (2000, Bytes(16 << 20)));
+    assert_eq!(file.settings.subscribers, Some(view));
+    assert_eq!((file.settings.limits.flows, file.settings.limits.cache), (2000, Bytes(16 << 20)));
 }
 
 #[test]
@@ -138,7 +144,7 @@ fn the_example_and_manual_station_files_are_valid() {
     let example = include_str!("../../../deploy/station.example.toml");
     let (file, warnings) = parse_station(example).unwrap();
     assert!(warnings.is_empty());
-    assert_eq!(file.right, "wlan0");
+    assert_eq!(file.settings.right, "wlan0");
     // The commented-out parts are valid too.
     let keys = example.lines().filter_map(|line| {
         let key =
@@ -152,5 +158,5 @@ fn the_example_and_manual_station_files_are_valid() {
 
     let manual = include_str!("../../../docs/reference/station.md");
     let block = manual.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
-    assert_eq!(parse_station(block).unwrap().0.limits.cache, Bytes(32 << 20));
+    assert_eq!(parse_station(block).unwrap().0.settings.limits.cache, Bytes(32 << 20));
 }

@@ -43,7 +43,7 @@ pub fn run(args: &StationArgs, json: bool) -> Result<Outcome, Failure> {
         return clear(&file, json);
     }
     let name = args.file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    let given = args.socket.clone().or_else(|| file.socket.as_ref().map(PathBuf::from));
+    let given = args.socket.clone().or_else(|| file.settings.socket.as_ref().map(PathBuf::from));
     let socket = socket(given, &name);
     if args.check {
         return check(&args.file, &file, socket.ok().as_deref(), json);
@@ -63,7 +63,7 @@ fn clear(file: &StationFile, json: bool) -> Result<Outcome, Failure> {
         output::exact(&format::STATION.line(&json!({ "cleared": found })))?;
     } else {
         let text = if found { "cleared" } else { "there was nothing" };
-        output::print(&format!("{} and {}: {text}\n", file.left, file.right))?;
+        output::print(&format!("{} and {}: {text}\n", file.settings.left, file.settings.right))?;
     }
     Ok(Outcome::Done)
 }
@@ -110,13 +110,13 @@ fn check(
         output::print_json(
             format::STATION,
             &json!({
-                "left": file.left, "right": file.right, "seed": file.seed, "path": file.path.stages(),
+                "left": file.settings.left, "right": file.settings.right, "seed": file.settings.seed, "path": file.path.stages(),
                 "would-run": runs, "found": found,
             }),
         )?;
         return Ok(outcome);
     }
-    let (left, right) = (&file.left, &file.right);
+    let (left, right) = (&file.settings.left, &file.settings.right);
     // The first line has the severest consequence.
     let plane = found.first().filter(|plane| plane.weight == Weight::Mind);
     let cuts = plane.map(|plane| format!("; {}", plane.found)).unwrap_or_default();

@@ -73,18 +73,30 @@ impl Default for Limits {
     }
 }
 
-/// Values of the keys of a station's file, without its path.
-#[derive(Debug)]
-pub(crate) struct StationValues {
+/// The settings of a station's file, without its path.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct StationSettings {
+    /// The interface on the wired side.
     pub left: String,
+    /// The interface on the wireless side.
     pub right: String,
+    /// Seed of all random draws.
     pub seed: u64,
-    pub shared: Shared,
+    /// The control socket of `lasthop ctl`, if the file has one.
+    pub socket: Option<String>,
+    /// Address for Prometheus, if any.
+    pub metrics: Option<SocketAddr>,
+    /// Captures, if any.
     pub capture: Option<Captures>,
+    /// The view of subscribers, if any.
     pub subscribers: Option<SubscriberConfig>,
+    /// Limits of connections and memory.
     pub limits: Limits,
+    /// The data plane.
     pub plane: PlaneChoice,
+    /// Whether the kernel continues to forward after a clean stop.
     pub forward_after_stop: bool,
+    /// Time limit for the connections that end at the station to finish before a stop.
     pub drain: Span,
 }
 
@@ -98,7 +110,7 @@ pub(crate) struct Shared {
 }
 
 /// Visits the keys of a station.
-pub(crate) fn keys(k: &mut Keys<'_>) -> StationValues {
+pub(crate) fn keys(k: &mut Keys<'_>) -> StationSettings {
     let left = interface(k, "left", Need::Required("\"eth0\""), "the interface on the wired side");
     let right =
         interface(k, "right", Need::Required("\"wlan0\""), "the interface on the wireless side");
@@ -123,12 +135,15 @@ pub(crate) fn keys(k: &mut Keys<'_>) -> StationValues {
     let mut drain = Span::ZERO;
     let description = "the time that connections which end at the station get to finish before a stop; the rest is reset";
     k.within("drain", &mut drain, Span::ZERO..=Span::secs(60), description);
-    StationValues {
+    let limits = limits(k);
+    let Shared { socket, metrics } = shared(k);
+    StationSettings {
         left,
         right,
         seed,
-        limits: limits(k),
-        shared: shared(k),
+        limits,
+        socket,
+        metrics,
         capture: captures(k),
         subscribers: subscribers(k),
         plane,

@@ -9,7 +9,7 @@ use crate::document::{Node, Table};
 use crate::error::{Code, Diagnostic, Error, Location, Warning};
 use crate::files;
 use crate::model::Stage;
-use crate::parts::station::{Limits, StationValues, keys};
+use crate::parts::station::{Limits, StationSettings, keys};
 use crate::read::{Reader, read};
 use crate::reading::take;
 use crate::schema;
@@ -18,7 +18,7 @@ fn open(document: &Table) -> Result<Reader<'_>, Error> {
     Reader::top(document, "station's file", &[schema::keys("station"), &["path"]].concat())
 }
 
-pub(crate) fn values(document: &Table) -> Result<StationValues, Error> {
+pub(crate) fn values(document: &Table) -> Result<StationSettings, Error> {
     take(&open(&*files::put_in(document)?)?, keys).map(|(values, _)| values)
 }
 

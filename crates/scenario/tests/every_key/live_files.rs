@@ -71,21 +71,7 @@ fn keys_of_stations_and_tunnels() {
     let station = "left = \"eth0\"\nright = \"wlan0\"\n[[path]]\nagent = \"none\"\n";
     check_file("station", station, &|text| {
         let (file, _) = parse_station(text).unwrap_or_else(|e| panic!("{e}: {}\n{text}", e.help));
-        format!(
-            "left: {:?}\nright: {:?}\nseed: {:?}\nsocket: {:?}\nmetrics: {:?}\nplane: {:?}\n\
-             forward_after_stop: {:?}\ndrain: {:?}\n{:#?}\n{:#?}\n{:#?}",
-            file.left,
-            file.right,
-            file.seed,
-            file.socket,
-            file.metrics,
-            file.plane,
-            file.forward_after_stop,
-            file.drain,
-            file.capture,
-            file.subscribers,
-            file.limits
-        )
+        format!("{:#?}", file.settings)
     });
     check_file("tunnel", "listen = \"0.0.0.0:4747\"\n", &|text| {
         let file = parse_tunnel(text).unwrap_or_else(|e| panic!("{e}: {}\n{text}", e.help));

@@ -429,7 +429,8 @@ fn files_of_stations_and_tunnels() {
             } else {
                 let read = parse_station(text);
                 if let Ok((file, warnings)) = &read {
-                    let (left, right, seed) = (&file.left, &file.right, file.seed);
+                    let (left, right, seed) =
+                        (&file.settings.left, &file.settings.right, file.settings.seed);
                     let (stages, warnings) = (json(&file.path.stages()), positions(warnings, text));
                     let _ = write!(faults.digest, "{left} {right} {seed} {stages} {warnings}");
                 }
