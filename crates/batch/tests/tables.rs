@@ -94,10 +94,10 @@ fn all_example_scalars_are_in_the_list_in_order() {
             continue;
         };
         let scalars = lasthop_sim::runs::measure(&cell.scenario, 1).metrics.scalars();
-        let place = |name: &str| SCALARS.iter().position(|(known, _)| *known == name);
+        let place = |name: &str| SCALARS.iter().position(|known| known.name == name);
         let places: Vec<_> = scalars.iter().map(|s| place(s.name).expect("in the list")).collect();
         assert!(places.is_sorted(), "{}: {scalars:?}", example.name);
-        assert!(scalars.iter().all(|s| SCALARS[place(s.name).unwrap_or(0)].1 == s.unit));
+        assert!(scalars.iter().all(|s| SCALARS[place(s.name).unwrap_or(0)].unit == s.unit));
         seen.extend(scalars.iter().map(|s| s.name));
     }
     assert!(seen.len() > 30, "the examples show most of them: {seen:?}");

@@ -48,7 +48,7 @@ fn every_key_is_read() {
 
 #[test]
 fn an_empty_subscribers_table_enables_the_view() {
-    assert_eq!(file("[subscribers]\n").subscribers, Some(SubscriberConfig::default()));
+    assert_eq!(file("[subscribers]\n").settings.subscribers, Some(SubscriberConfig::default()));
 }
 
 #[test]
@@ -154,6 +154,7 @@ fn the_example_and_manual_station_files_are_valid() {
     let all: Vec<&str> = keys.collect();
     let (all, _) = parse_station(&all.join("\n")).unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(all.path.stages().len(), 2);
+    let all = all.settings;
     assert!(all.socket.is_some() && all.metrics.is_some() && all.capture.is_some());
 
     let manual = include_str!("../../../docs/reference/station.md");

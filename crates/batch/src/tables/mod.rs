@@ -88,7 +88,7 @@ pub(crate) fn metadata(provenance: &Provenance) -> BTreeMap<String, String> {
 /// The column of an axis.
 pub(crate) fn axis_column(axis: &str) -> String {
     let taken = RUN_COLUMNS.contains(&axis)
-        || lasthop_observe::metrics::SCALARS.iter().any(|(name, _)| *name == axis);
+        || lasthop_observe::metrics::SCALARS.iter().any(|kind| kind.name == axis);
     if taken { format!("axis.{axis}") } else { axis.to_owned() }
 }
 

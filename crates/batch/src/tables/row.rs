@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use arrow_array::{BooleanArray, Float64Array, RecordBatch, StringArray, UInt64Array};
-use lasthop_observe::metrics::{SCALARS, Scalar};
+use lasthop_observe::metrics::{SCALARS, ScalarKind};
 use lasthop_scenario::{Run, RunKey};
 use lasthop_sim::runs::RunResult;
 
@@ -23,7 +23,8 @@ pub struct Row {
     agent_state_bytes: u64,
     end_s: f64,
     events: u64,
-    scalars: Vec<Scalar>,
+    /// In the order of [`SCALARS`].
+    scalars: Vec<Option<f64>>,
 }
 
 impl Row {
@@ -40,7 +41,7 @@ impl Row {
             agent_state_bytes: result.agent_state_bytes,
             end_s: result.metrics.end_s,
             events: result.metrics.events,
-            scalars: result.metrics.scalars(),
+            scalars: SCALARS.iter().map(|kind| (kind.of)(&result.metrics)).collect(),
         }
     }
 }
@@ -53,7 +54,6 @@ pub(crate) fn table<'a>(
 ) -> Result<RecordBatch, Error> {
     let mut columns = Columns::default();
     let all = || rows.clone().map(|(row, _)| row);
-    let count = rows.clone().count();
     let counts = |of: fn(&Row) -> u64| UInt64Array::from_iter_values(all().map(of));
     let places =
         rows.clone().map(|(row, labels)| (row.cell, labels, row.seed, row.key.to_string()));
@@ -70,22 +70,10 @@ pub(crate) fn table<'a>(
     columns.push("end_s", "s", Float64Array::from_iter_values(all().map(|row| row.end_s)));
     columns.push("events", "1", counts(|row| row.events));
 
-    let mut values: Vec<Option<Vec<Option<f64>>>> = vec![None; SCALARS.len()];
-    for (i, row) in all().enumerate() {
-        // The scalars are in the order of the list.
-        let mut place = 0;
-        for scalar in &row.scalars {
-            while SCALARS.get(place).is_some_and(|(name, _)| *name != scalar.name) {
-                place += 1;
-            }
-            if let Some(column) = values.get_mut(place) {
-                column.get_or_insert_with(|| vec![None; count])[i] = Some(scalar.value);
-            }
-        }
-    }
-    for ((name, unit), column) in SCALARS.into_iter().zip(values) {
-        if let Some(column) = column {
-            columns.push(name, unit, Float64Array::from(column));
+    for (place, ScalarKind { name, unit, .. }) in SCALARS.into_iter().enumerate() {
+        let column = all().map(|row| row.scalars[place]);
+        if column.clone().any(|value| value.is_some()) {
+            columns.push(name, unit, column.collect::<Float64Array>());
         }
     }
     columns.table(metadata)

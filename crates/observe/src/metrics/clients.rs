@@ -7,8 +7,6 @@ use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::FlowKey;
 use serde::{Deserialize, Serialize};
 
-use super::exchanges::Exchanges;
-use super::model::{Scalar, scalar};
 use super::short::quantile;
 use crate::layout::ExchangeInfo;
 
@@ -159,41 +157,10 @@ impl Clients {
     }
 }
 
-/// The numbers of pages and videos, if there are any; over several tables the longest times.
-pub(super) fn scalars(tables: &[Exchanges], all: &mut Vec<Scalar>) {
-    let ours = || tables.iter().filter(|table| !table.cross);
-    let pages = || ours().filter_map(|table| table.pages.as_ref());
-    if pages().next().is_some() {
-        let longest = |of: fn(&Pages) -> f64| pages().map(of).fold(0.0, f64::max);
-        let loaded = pages().map(|p| p.loaded).sum::<u64>() as f64;
-        let first_byte = longest(|p| p.first_byte_p50_s);
-        all.extend([
-            scalar("pages", loaded),
-            scalar("page_load_p50", longest(|p| p.load_p50_s)),
-            scalar("page_load_p95", longest(|p| p.load_p95_s)),
-            scalar("page_first_byte_p50", first_byte),
-        ]);
-    }
-    let videos = || ours().filter_map(|table| table.videos.as_ref());
-    if videos().next().is_some() {
-        let sum = |of: fn(&Videos) -> f64| videos().map(of).sum::<f64>();
-        let segments = sum(|v| v.segments as f64);
-        let bitrate = sum(|v| v.bitrate * v.segments as f64) / segments.max(1.0);
-        let startup = videos().map(|v| v.startup_s).fold(0.0, f64::max);
-        let (stall_time, switches) = (sum(|v| v.rebuffer_time_s), sum(|v| v.switches as f64));
-        all.extend([
-            scalar("video_startup", startup),
-            scalar("video_rebuffers", sum(|v| v.rebuffers as f64)),
-            scalar("video_rebuffer_time", stall_time),
-            scalar("video_bitrate", bitrate),
-            scalar("video_switches", switches),
-        ]);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::metrics::{Exchanges, RunMetrics, Scalar};
 
     /// A table without pages has none, and one without videos has none.
     #[test]
@@ -246,9 +213,13 @@ mod tests {
             Exchanges { pages: Some(pages), videos: Some(videos), ..Exchanges::default() }
         };
         let others = Exchanges { cross: true, ..table(7) };
-        let mut all = Vec::new();
-        scalars(&[table(1), table(3), others], &mut all);
-        let all: Vec<_> = all.into_iter().map(|s| (s.name, s.unit, s.value)).collect();
+        let scalars = |exchanges: Vec<Exchanges>| {
+            let all = RunMetrics { exchanges, ..RunMetrics::default() }.scalars();
+            let of_clients = |s: &Scalar| s.name.starts_with("page") || s.name.starts_with("video");
+            all.into_iter().filter(of_clients).collect::<Vec<_>>()
+        };
+        let all = scalars(vec![table(1), table(3), others]).into_iter();
+        let all: Vec<_> = all.map(|s| (s.name, s.unit, s.value)).collect();
         assert_eq!(
             all,
             [
@@ -264,12 +235,11 @@ mod tests {
                 ("video_switches", "1", 24.0),
             ]
         );
-        let mut none = Vec::new();
-        scalars(&[Exchanges { cross: true, ..table(7) }, Exchanges::default()], &mut none);
+        let none = scalars(vec![Exchanges { cross: true, ..table(7) }, Exchanges::default()]);
         assert_eq!(none.len(), 0, "others' traffic has no users of ours");
         // A video without segments has no rate.
         let nothing = Exchanges { videos: Some(Videos::default()), ..Exchanges::default() };
-        scalars(&[nothing], &mut none);
+        let none = scalars(vec![nothing]);
         assert!(none.iter().all(|scalar| scalar.value == 0.0), "{none:?}");
     }
 }

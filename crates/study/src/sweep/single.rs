@@ -127,7 +127,7 @@ fn known(results: &Results, scalar: &str) -> Result<(), NoFigure> {
     if has(scalar) {
         return Ok(());
     }
-    let scalars = SCALARS.iter().map(|(name, _)| *name).filter(|name| has(name));
+    let scalars = SCALARS.iter().map(|kind| kind.name).filter(|name| has(name));
     Err(NoFigure::Scalar {
         wanted: scalar.to_owned(),
         scalars: scalars.map(str::to_owned).collect(),
@@ -136,7 +136,7 @@ fn known(results: &Results, scalar: &str) -> Result<(), NoFigure> {
 
 /// Title of the axis of a scalar, and the size of its unit.
 fn label(scalar: &str) -> (String, f64) {
-    let unit = SCALARS.iter().find(|(name, _)| *name == scalar).map_or("1", |(_, unit)| unit);
+    let unit = SCALARS.iter().find(|kind| kind.name == scalar).map_or("1", |kind| kind.unit);
     let name = scalar.replace('_', " ");
     match unit {
         "1" => (name, 1.0),
