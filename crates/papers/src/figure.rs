@@ -2,10 +2,7 @@
 
 use lasthop_observe::sequence::Series;
 use lasthop_report::model::Figure;
-use lasthop_report::plot::{
-    Bar, BarChart, BarGroup, BarSeries, Curve, Curves, LineChart, LineSeries, Pen, Point,
-    TimeSequence,
-};
+use lasthop_report::plot::{Bar, BarChart, BarGroup, BarSeries, Curve, Curves, Pen, TimeSequence};
 
 use crate::{Bench, Estimate, Interrupted};
 
@@ -24,34 +21,19 @@ pub(crate) struct Axes<'a> {
 pub(crate) fn line<E: Into<Estimate>>(
     name: &str,
     points: impl IntoIterator<Item = (f64, E)>,
-) -> LineSeries {
+) -> Curve {
     let point = |(x, estimate): (f64, E)| {
         let Estimate { value, ci } = estimate.into();
-        Point { x, y: value, ci: ci.unwrap_or(0.0) }
+        (x, value, ci.unwrap_or(0.0))
     };
     let points = points.into_iter().map(point).collect();
-    LineSeries { name: name.to_owned(), published: false, points }
+    Curve { name: name.to_owned(), pen: Pen::Band, points }
 }
 
 /// Published points.
-pub(crate) fn published_line(
-    name: String,
-    points: impl IntoIterator<Item = (f64, f64)>,
-) -> LineSeries {
-    let points = points.into_iter().map(|(x, y)| Point { x, y, ci: 0.0 }).collect();
-    LineSeries { name, published: true, points }
-}
-
-/// A chart of lines.
-pub(crate) fn lines(title: &str, axes: Axes<'_>, series: Vec<LineSeries>, caption: &str) -> Figure {
-    let chart = LineChart {
-        title: title.to_owned(),
-        x_label: axes.x.to_owned(),
-        y_label: axes.y.to_owned(),
-        log_x: axes.log_x,
-        series,
-    };
-    Figure::new(&chart.plot(), title, caption)
+pub(crate) fn published_line(name: String, points: impl IntoIterator<Item = (f64, f64)>) -> Curve {
+    let points = points.into_iter().map(|(x, y)| (x, y, 0.0)).collect();
+    Curve { name, pen: Pen::Rings, points }
 }
 
 /// A chart of curves, each with its own pen.

@@ -9,7 +9,7 @@ use lasthop_report::model::{
     Again, Assumption, ClaimResult, Column, Figure, MeasuredFigure, Page, Section, Table, Verdict,
 };
 use lasthop_report::plot::{
-    Bar, BarChart, BarGroup, BarSeries, LineChart, LineSeries, Plot, Point, Theme, TimeSequence,
+    Bar, BarChart, BarGroup, BarSeries, Curve, Curves, Pen, Plot, Theme, TimeSequence,
 };
 use lasthop_report::{html, table};
 
@@ -67,25 +67,25 @@ fn bars() -> BarChart {
     }
 }
 
-fn lines() -> LineChart {
-    let line = |name: &str, published, scale: f64, ci: f64| LineSeries {
+fn lines() -> Curves {
+    let line = |name: &str, pen, scale: f64, ci: f64| Curve {
         name: name.into(),
-        published,
+        pen,
         points: [0.5, 1.0, 2.0, 5.0, 10.0, 15.0, 35.0, 60.0, 100.0]
-            .map(|x: f64| Point { x, y: 1.4 / (1.0 + x * scale), ci: ci * x.sqrt() })
+            .map(|x: f64| (x, 1.4 / (1.0 + x * scale), ci * x.sqrt()))
             .into(),
     };
-    LineChart {
+    Curves {
         title: "Throughput against bit error rate, 42 KB window".into(),
         x_label: "bit error rate (per million)".into(),
         y_label: "throughput (Mbit/s)".into(),
         log_x: true,
-        series: vec![
-            line("TULIP", false, 0.004, 0.004),
-            line("snoop", false, 0.016, 0.008),
-            line("TCP alone", false, 0.12, 0.006),
-            line("TULIP, published", true, 0.0037, 0.0),
-            line("snoop, published", true, 0.018, 0.0),
+        curves: vec![
+            line("TULIP", Pen::Band, 0.004, 0.004),
+            line("snoop", Pen::Band, 0.016, 0.008),
+            line("TCP alone", Pen::Band, 0.12, 0.006),
+            line("TULIP, published", Pen::Rings, 0.0037, 0.0),
+            line("snoop, published", Pen::Rings, 0.018, 0.0),
         ],
     }
 }

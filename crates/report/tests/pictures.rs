@@ -5,7 +5,7 @@ use lasthop_observe::sequence::{Lost, SendKind, SentPacket, Series, Window};
 use lasthop_observe::stalls::Stall;
 use lasthop_report::model::{ClaimResult, MeasuredFigure, Verdict};
 use lasthop_report::plot::{
-    Bar, BarChart, BarGroup, BarSeries, Estimate, LineChart, LineSeries, Plot, Point, Ranks, Theme,
+    Bar, BarChart, BarGroup, BarSeries, Curve, Curves, Estimate, Pen, Plot, Ranks, Theme,
     TimeSequence,
 };
 use lasthop_report::table::{self, Look};
@@ -63,18 +63,18 @@ fn bars() {
     insta::assert_snapshot!(lines(&chart.plot()));
 }
 
-fn sweep(log_x: bool) -> LineChart {
+fn sweep(log_x: bool) -> Curves {
     let points = [(0.0, 1.4), (1.0, 1.3), (10.0, 0.9), (f64::NAN, 1.0)];
-    LineChart {
+    Curves {
         title: "Sweep".into(),
         x_label: "BER (1e-6)".into(),
         y_label: "Mbit/s".into(),
         log_x,
-        series: [("snoop", false), ("snoop, published", true)]
-            .map(|(name, published)| LineSeries {
+        curves: [("snoop", Pen::Band), ("snoop, published", Pen::Rings)]
+            .map(|(name, pen)| Curve {
                 name: name.into(),
-                published,
-                points: points.map(|(x, y)| Point { x, y, ci: 0.05 }).into(),
+                pen,
+                points: points.map(|(x, y)| (x, y, 0.05)).into(),
             })
             .into(),
     }
@@ -87,7 +87,7 @@ fn line_chart() {
 
 #[test]
 fn undrawable_values_are_left_out() {
-    for chart in [sweep(true), LineChart { series: Vec::new(), ..sweep(false) }] {
+    for chart in [sweep(true), Curves { curves: Vec::new(), ..sweep(false) }] {
         let svg = chart.plot().inline();
         assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
     }

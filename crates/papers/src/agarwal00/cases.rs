@@ -7,7 +7,7 @@ use lasthop_proto::event::Cause;
 use lasthop_report::model::{Figure, Table};
 
 use super::setup::{RUN_S, TESTBED};
-use crate::figure::{Axes, line, lines, published_line};
+use crate::figure::{Axes, curves, line, published_line};
 use crate::measure::timeouts;
 use crate::table::{row, table};
 use crate::{Bench, Interrupted, Runs, short};
@@ -241,7 +241,7 @@ pub(super) fn chart_with_published(
         short(RUN_S)
     );
     let axes = Axes { x: "MTU, bytes", y, log_x: false };
-    lines(title, axes, measured.chain(published).collect(), &caption)
+    curves(title, axes, measured.chain(published).collect(), &caption)
 }
 
 pub(super) const BYTES: &str = "megabytes per battery";

@@ -4,7 +4,7 @@ use lasthop_report::model::Figure;
 
 use super::averages::Averaging;
 use super::setup::{LAN, RT_MAX, Scheme, bound, sent_again};
-use crate::figure::{Axes, line, lines, published_line};
+use crate::figure::{Axes, curves, line, published_line};
 use crate::{Bench, Estimate, Finding, Interrupted, Runs, short};
 
 /// Mean bad periods in ms (5.2: 400 ms to 1.6 s).
@@ -50,7 +50,7 @@ fn chart(
         caption += " Rings are 50 % above basic TCP, which the paper has for some periods.";
     }
     let axes = Axes { x: "mean bad period (s)", y, log_x: false };
-    lines(title, axes, series, &caption)
+    curves(title, axes, series, &caption)
 }
 
 /// Figures 10 and 11.

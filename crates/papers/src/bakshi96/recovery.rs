@@ -3,7 +3,7 @@
 use lasthop_observe::stats::Summary;
 use lasthop_proto::event::Cause;
 use lasthop_report::model::Table;
-use lasthop_report::plot::LineSeries;
+use lasthop_report::plot::Curve;
 
 use super::averages::Averaging;
 use super::setup::{BAD, RT_MAX, SIZES, Scheme, WAN, many, packet_size, sent_again, wan};
@@ -186,7 +186,7 @@ pub(super) fn f9(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Int
     finding.tables.push(basic.table("Figure 9: KB retransmitted by the source, basic TCP"));
     finding.tables.push(ebsn.table("Figure 9: KB retransmitted by the source, EBSN"));
     let longest = ebsn.lines().pop();
-    let longest = longest.map(|line| LineSeries { name: format!("EBSN, {}", line.name), ..line });
+    let longest = longest.map(|line| Curve { name: format!("EBSN, {}", line.name), ..line });
     let none = SIZES.map(|size| (f64::from(size), 0.0));
     let none = published_line("published: none with EBSN".to_owned(), none);
     finding.figures.push(basic.chart(

@@ -1,7 +1,7 @@
 //! Networks, schemes, runs and measurements that the experiments share.
 
 use lasthop_observe::metrics::RunMetrics;
-use lasthop_report::plot::LineSeries;
+use lasthop_report::plot::Curve;
 
 use crate::figure::published_line;
 use crate::{Bench, Interrupted, Runs};
@@ -115,7 +115,7 @@ pub(super) fn bound(most: f64, good: f64, bad: f64) -> f64 {
 
 /// Points from the paper's text: bad period, packet size and value. One series per bad period, in the order of the
 /// measured ones, so that both have the same colour.
-pub(super) fn published(given: &[(u32, f64, f64)]) -> Vec<LineSeries> {
+pub(super) fn published(given: &[(u32, f64, f64)]) -> Vec<Curve> {
     let of = |bad: &u32| {
         let points = given.iter().filter(|(b, ..)| b == bad).map(|(_, x, y)| (*x, *y));
         published_line(format!("published, bad {bad} s"), points)

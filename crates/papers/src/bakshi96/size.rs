@@ -1,11 +1,11 @@
 //! Figure 7 (5.1): basic TCP, throughput against packet size.
 
 use lasthop_report::model::{Figure, Table};
-use lasthop_report::plot::LineSeries;
+use lasthop_report::plot::Curve;
 
 use super::averages::Averaging;
 use super::setup::{BAD, SIZES, Scheme, bound, published, sent_again, wan};
-use crate::figure::{Axes, line, lines};
+use crate::figure::{Axes, curves, line};
 use crate::measure::stall_time;
 use crate::table::{Cell, table};
 use crate::{Bench, Estimate, Finding, Interrupted, Runs, short};
@@ -104,7 +104,7 @@ impl Sweep {
     }
 
     /// A line for each bad period.
-    pub(super) fn lines(&self) -> Vec<LineSeries> {
+    pub(super) fn lines(&self) -> Vec<Curve> {
         let of = |bad: &u32| {
             let points = SIZES.map(|size| (f64::from(size), self.at(size, *bad)));
             line(&format!("bad {bad} s"), points)
@@ -123,18 +123,12 @@ impl Sweep {
     }
 
     /// A line for each bad period, and the `given` points.
-    pub(super) fn chart(
-        &self,
-        title: &str,
-        y: &str,
-        given: &[LineSeries],
-        caption: &str,
-    ) -> Figure {
+    pub(super) fn chart(&self, title: &str, y: &str, given: &[Curve], caption: &str) -> Figure {
         let mut series = self.lines();
         series.extend_from_slice(given);
         let seeds = self.cells[0][0].all().len();
         let caption = format!("{caption} {seeds} seeds; bands are 95 % confidence intervals.");
-        lines(title, Axes { x: "packet size (B)", y, log_x: false }, series, &caption)
+        curves(title, Axes { x: "packet size (B)", y, log_x: false }, series, &caption)
     }
 }
 
@@ -148,7 +142,7 @@ pub(super) fn bounds() -> String {
 const MIDDLE: [u32; 5] = [256, 384, 512, 640, 768];
 
 /// Published points, and the bounds of 5.1, which the paper marks at the right edge of its figures.
-pub(super) fn with_bounds(given: &[(u32, f64, f64)]) -> Vec<LineSeries> {
+pub(super) fn with_bounds(given: &[(u32, f64, f64)]) -> Vec<Curve> {
     let bounds = BAD.map(|bad| (bad, 1536.0, bound(12.8, 10.0, f64::from(bad))));
     published(&[given, &bounds].concat())
 }

@@ -3,7 +3,7 @@
 use lasthop_observe::stats::Summary;
 
 use super::testbed::{LAN, Protocol, Rows};
-use crate::figure::{Axes, line, lines, published_line};
+use crate::figure::{self, Axes, line, published_line};
 use crate::measure::mbps;
 use crate::table::Cell;
 use crate::testbed::{SINGLE as ERRORS, UNCHANGED};
@@ -64,7 +64,7 @@ pub(super) fn f1(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Int
     };
     let published =
         [published_line("published: 1.5 Mb/s without losses".to_owned(), given), lossy(2.0)];
-    finding.figures.push(lines(
+    finding.figures.push(figure::curves(
         "Figure 1: throughput by mean distance of errors",
         axes,
         series.map(|(name, points)| line(name, points)).chain(published).collect(),

@@ -5,7 +5,7 @@ use lasthop_observe::stats::Summary;
 use lasthop_report::number;
 
 use super::simulations::{ASYMMETRIC, RADIO};
-use crate::figure::{Axes, line, lines};
+use crate::figure::{Axes, curves, line};
 use crate::measure::{jain, lost_acks, mbps};
 use crate::table::{row, table};
 use crate::{Bench, Finding, Interrupted, Runs, short};
@@ -88,7 +88,7 @@ pub(super) fn f6(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Int
     let axes = Axes { x: "socket buffer (KB)", y: "throughput (Mb/s)", log_x: false };
     let caption = "Nothing is random, so there is one run.";
     let title = "Figure 6: cable modem by return channel";
-    finding.figures.push(lines(title, axes, series.collect(), caption));
+    finding.figures.push(curves(title, axes, series.collect(), caption));
     Ok(())
 }
 

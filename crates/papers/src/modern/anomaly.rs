@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use lasthop_observe::metrics::RunMetrics;
 
-use crate::figure::{Axes, line, lines};
+use crate::figure::{Axes, curves, line};
 use crate::table::{row, table};
 use crate::{Bench, Bound, Estimate, Finding, Interrupted};
 
@@ -72,7 +72,7 @@ pub(super) fn anomaly(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<()
         drawn.push(line(&format!("{hosts} hosts"), points));
     }
     finding.tables.push(rows);
-    finding.figures.push(lines(
+    finding.figures.push(curves(
         "One slow host: throughput of each of the others",
         Axes { x: "rate of the slow host (Mb/s)", y: "Mb/s", log_x: true },
         drawn,

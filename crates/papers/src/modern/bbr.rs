@@ -3,7 +3,7 @@
 use lasthop_observe::metrics::RunMetrics;
 
 use super::{TOLERANCE, quarter};
-use crate::figure::{Axes, line, lines, published_line};
+use crate::figure::{Axes, curves, line, published_line};
 use crate::measure::mbps;
 use crate::table::{row, table};
 use crate::{Bench, Estimate, Finding, Interrupted};
@@ -71,6 +71,6 @@ pub(super) fn loss(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), I
     ];
     let axes = Axes { x: "packets lost (%)", y: "goodput (Mb/s)", log_x: true };
     let caption = "Flows of 60 s over 100 Mb/s and 100 ms.";
-    finding.figures.push(lines("BBR 2017, Figure 10: goodput under loss", axes, series, caption));
+    finding.figures.push(curves("BBR 2017, Figure 10: goodput under loss", axes, series, caption));
     Ok(())
 }

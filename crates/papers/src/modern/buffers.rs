@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::{quarter, utilization};
-use crate::figure::{Axes, line, lines, published_line};
+use crate::figure::{Axes, curves, line, published_line};
 use crate::table::{row, table};
 use crate::{Bench, Finding, Interrupted};
 
@@ -82,6 +82,6 @@ pub(super) fn buffers(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<()
         log_x: false,
     };
     let caption = "155 Mb/s, round trips of 55 to 145 ms.";
-    finding.figures.push(lines("Appenzeller 2004, Figure 15: buffers", axes, series, caption));
+    finding.figures.push(curves("Appenzeller 2004, Figure 15: buffers", axes, series, caption));
     Ok(())
 }

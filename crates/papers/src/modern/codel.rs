@@ -4,7 +4,7 @@ use lasthop_observe::metrics::RunMetrics;
 use lasthop_report::number;
 
 use super::{TOLERANCE, quarter, utilization};
-use crate::figure::{Axes, line, lines};
+use crate::figure::{Axes, curves, line};
 use crate::table::{row, table};
 use crate::{Bench, Bound, Estimate, Finding, Interrupted};
 
@@ -92,7 +92,7 @@ fn by_target(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), Interru
     }
     let axes = Axes { x: "target (ms)", y: "utilization (%)", log_x: true };
     let caption = "One Reno flow on 10 Mb/s. Published: no gain above 5 ms.";
-    finding.figures.push(lines("CoDel 2013, 3.3: the target", axes, series, caption));
+    finding.figures.push(curves("CoDel 2013, 3.3: the target", axes, series, caption));
     Ok(())
 }
 

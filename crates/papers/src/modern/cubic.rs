@@ -2,7 +2,7 @@
 
 use lasthop_observe::metrics::RunMetrics;
 
-use crate::figure::{Axes, line, lines, published_line};
+use crate::figure::{self, Axes, line, published_line};
 use crate::table::{row, table};
 use crate::{Bench, Estimate, Finding, Interrupted};
 
@@ -77,7 +77,7 @@ pub(super) fn cubic_reno(bench: &mut Bench<'_>, finding: &mut Finding) -> Result
     ];
     let axes = Axes { x: "share of packets lost", y: "mean window (segments)", log_x: true };
     let caption = "Round trips of 100 ms. Rings are those of Table 1.";
-    finding.figures.push(lines(
+    finding.figures.push(figure::curves(
         "RFC 9438, Table 1: windows of Reno and CUBIC",
         axes,
         series,
@@ -149,7 +149,12 @@ pub(super) fn rates(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), 
     series.extend(["Reno", "CUBIC"].map(published));
     let axes = Axes { x: "share of packets lost", y: "rate (Mb/s)", log_x: true };
     let caption = "Packets of 1500 bytes, a round trip of 100 ms. Rings are those of Table 3.";
-    finding.figures.push(lines("RFC 9438, Table 3: rates and losses", axes, series, caption));
+    finding.figures.push(figure::curves(
+        "RFC 9438, Table 3: rates and losses",
+        axes,
+        series,
+        caption,
+    ));
     Ok(())
 }
 

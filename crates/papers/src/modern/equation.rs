@@ -3,7 +3,7 @@
 use lasthop_observe::metrics::{FlowMetrics, RunMetrics};
 
 use super::{TOLERANCE, quarter};
-use crate::figure::{Axes, line, lines, published_line};
+use crate::figure::{Axes, curves, line, published_line};
 use crate::table::{row, table};
 use crate::{Bench, Estimate, Finding, Interrupted};
 
@@ -67,6 +67,6 @@ pub(super) fn equation(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(
         vec![line("Reno", points), published_line("published: the equation".to_owned(), published)];
     let axes = Axes { x: "loss events by packets", y: "sending rate (Mbit/s)", log_x: true };
     let caption = "Segments of 1000 bytes, a round trip of 250 ms, a timeout of 1 s.";
-    finding.figures.push(lines("RFC 5348, 3.1: the rate of Reno", axes, series, caption));
+    finding.figures.push(curves("RFC 5348, 3.1: the rate of Reno", axes, series, caption));
     Ok(())
 }

@@ -3,7 +3,7 @@
 use lasthop_observe::metrics::RunMetrics;
 
 use super::{TOLERANCE, delivered};
-use crate::figure::{Axes, line, lines, published_line};
+use crate::figure::{self, Axes, line, published_line};
 use crate::table::{row, table};
 use crate::{Bench, Estimate, Finding, Interrupted};
 
@@ -80,6 +80,11 @@ pub(super) fn round_trips(bench: &mut Bench<'_>, finding: &mut Finding) -> Resul
     ];
     let axes = Axes { x: "ratio of round trips", y: "ratio of throughputs", log_x: false };
     let caption = "Two flows on 20 Mb/s with a queue of 80 ms.";
-    finding.figures.push(lines("RFC 9438, 3.3: round trips and shares", axes, series, caption));
+    finding.figures.push(figure::curves(
+        "RFC 9438, 3.3: round trips and shares",
+        axes,
+        series,
+        caption,
+    ));
     Ok(())
 }

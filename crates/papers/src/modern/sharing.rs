@@ -4,7 +4,7 @@ use lasthop_observe::metrics::RunMetrics;
 use lasthop_observe::stats::quantile;
 
 use super::{delivered, quarter};
-use crate::figure::{Axes, line, lines, published_line};
+use crate::figure::{Axes, curves, line, published_line};
 use crate::table::{row, table};
 use crate::{Bench, Bound, Estimate, Finding, Interrupted, Runs};
 
@@ -123,7 +123,7 @@ fn compare(
     let axes =
         Axes { x: "buffer (products of rate and delay)", y: "part of the link (%)", log_x: true };
     let caption = "10 Mb/s and 40 ms, from 100 to 400 s.";
-    finding.figures.push(lines(title, axes, series, caption));
+    finding.figures.push(curves(title, axes, series, caption));
     Ok([median_error(&both[0]), median_error(&both[1])])
 }
 

@@ -1,7 +1,7 @@
 //! Veno and Westwood: senders that were made for random losses of wireless links.
 
 use super::delivered;
-use crate::figure::{Axes, line, lines};
+use crate::figure::{Axes, curves, line};
 use crate::measure::mbps;
 use crate::table::{row, table};
 use crate::{Bench, Bound, Estimate, Finding, Interrupted, Runs};
@@ -75,7 +75,7 @@ pub(super) fn veno(bench: &mut Bench<'_>, finding: &mut Finding) -> Result<(), I
     let quantity = "throughput of Reno next to Veno above that next to Reno in %";
     finding.require_bound(quantity, change, Bound::AtLeast(-15.0));
     finding.tables.push(rows);
-    finding.figures.push(lines(
+    finding.figures.push(curves(
         "Veno: gain over Reno with 1 % of random loss",
         Axes { x: "round trip (ms)", y: "gain (%)", log_x: true },
         vec![line("Veno", points)],

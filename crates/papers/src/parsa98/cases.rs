@@ -2,10 +2,10 @@
 
 use lasthop_observe::metrics::{RunMetrics, StageMetrics};
 use lasthop_report::model::{Figure, Table};
-use lasthop_report::plot::{Curve, LineSeries, Pen};
+use lasthop_report::plot::{Curve, Pen};
 
 use super::setup::TESTBED;
-use crate::figure::{Axes, curves, line, lines};
+use crate::figure::{Axes, curves, line};
 use crate::measure::kbps;
 use crate::table::{row, table};
 use crate::{Bench, Estimate, Interrupted, Runs};
@@ -178,7 +178,7 @@ impl Sweeps {
         &self,
         title: &str,
         log_x: bool,
-        published: Option<LineSeries>,
+        published: Option<Curve>,
         caption: &str,
     ) -> Figure {
         let axes = Axes { x: "bit errors per million", y: "throughput, kb/s", log_x };
@@ -186,7 +186,7 @@ impl Sweeps {
             let points = points.into_iter().map(|(x, runs)| (x, runs.summary(kbps)));
             line(protocol.name(), points)
         });
-        lines(title, axes, series.chain(published).collect(), caption)
+        curves(title, axes, series.chain(published).collect(), caption)
     }
 
     /// Mean packet delay of `protocols` against the error rate; whiskers are the deviation of packets, as in the paper.

@@ -31,6 +31,8 @@ pub enum Pen {
     Steps,
     /// A mark at each point.
     Points,
+    /// A ring at each point, for published values: in the colour of the other curve of the same rank.
+    Rings,
     /// A small dot at each point, for thousands of points.
     Dots,
     /// A line, a mark at each point, and a whisker from `y - spread` to `y + spread`.
@@ -47,7 +49,7 @@ pub struct Curve {
     pub points: Vec<(f64, f64, f64)>,
 }
 
-/// A chart of curves; its vertical axis begins at zero.
+/// A chart of curves; its vertical axis begins at zero unless values are negative.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Curves {
     pub title: String,
@@ -87,6 +89,8 @@ impl Curves {
         let right = all().map(|p| p.0).fold(f64::NEG_INFINITY, f64::max);
         let highest = || axis::round_end(all().map(|p| p.1 + p.2).fold(0.0, f64::max));
         let high = high.unwrap_or_else(highest);
+        let below = all().map(|p| p.1 - p.2).fold(0.0, f64::min);
+        let low = if all().any(|p| p.1 < 0.0) { below } else { 0.0 };
 
         let mut canvas = Canvas::default();
         canvas.text("t", LEFT, 24.0, Anchor::Start, &self.title);
@@ -94,19 +98,24 @@ impl Curves {
         let top = 16.0 + canvas::legend(&mut canvas, (LEFT, 46.0), RIGHT, &pens.entries());
         let bottom = top + PANEL;
         let x = Axis::new(left, right, LEFT + 16.0, RIGHT - 16.0, spread);
-        let y = Axis::new(0.0, high, bottom, top, Spread::Linear);
+        let y = Axis::new(low, high, bottom, top, Spread::Linear);
         axis::draw_y(&mut canvas, &y, LEFT, RIGHT, 6);
         canvas.vertical_text("l", 18.0, (top + bottom) / 2.0, &self.y_label);
+        for (i, points) in curves.iter().enumerate() {
+            pens.band(&mut canvas, i, points, &x, &y);
+        }
         for (i, points) in curves.iter().enumerate() {
             pens.draw(&mut canvas, i, points, &x, &y);
         }
         canvas.line("s-axis", (LEFT, bottom), (RIGHT, bottom), 1.2);
         axis::draw_x(&mut canvas, &x, bottom, 8, &self.x_label);
+        let mut data = self.curves.clone();
+        data.iter_mut().filter(|c| c.pen == Pen::Rings).for_each(|c| c.pen = Pen::Points);
         let chart = Chart {
             x_label: self.x_label.clone(),
             log_x: self.log_x,
             end_s: None,
-            panels: vec![(self.y_label.clone(), self.curves.clone())],
+            panels: vec![(self.y_label.clone(), data)],
         };
         Plot {
             width: WIDTH,
@@ -134,13 +143,16 @@ impl Pens<'_> {
             };
             (mark, colour, curve.name.clone())
         };
-        self.0.iter().enumerate().map(entry).collect()
+        // A curve without points is not drawn, but takes its colour.
+        let drawn = self.0.iter().enumerate().filter(|(_, curve)| !curve.points.is_empty());
+        drawn.map(entry).collect()
     }
 
     fn look(&self, i: usize) -> (Mark, &'static str) {
         match self.0[i].pen {
             Pen::Dashes => (Mark::Broken(self.before(i, Pen::Dashes) % COMPUTED.len()), "muted"),
             Pen::Dots => (Mark::Dot, style::series(i)),
+            Pen::Rings => (Mark::Ring, style::series(self.before(i, Pen::Rings))),
             _ => (canvas::mark(i), style::series(i)),
         }
     }
@@ -156,6 +168,28 @@ impl Pens<'_> {
     /// The number of curves with `pen` before the curve at `i`.
     fn before(&self, i: usize, pen: Pen) -> usize {
         self.0[..i].iter().filter(|curve| curve.pen == pen).count()
+    }
+
+    /// Draws the band of the curve at `i`, if it has one. All bands come before the curves, so that none hides a line.
+    pub(super) fn band(
+        &self,
+        canvas: &mut Canvas,
+        i: usize,
+        points: &[(f64, f64, f64)],
+        x: &Axis,
+        y: &Axis,
+    ) {
+        if self.0[i].pen != Pen::Band {
+            return;
+        }
+        let upper = points.iter().map(|p| (p.0, p.1 + p.2));
+        let lower = points.iter().rev().map(|p| (p.0, p.1 - p.2));
+        let mut path = String::new();
+        for (k, (px, py)) in upper.chain(lower).enumerate() {
+            let to = if k == 0 { 'M' } else { 'L' };
+            let _ = write!(path, "{to}{} {}", n(x.at(px)), n(y.at(py.max(y.low()))));
+        }
+        canvas.fill(&format!("b-{}", self.look(i).1), &path);
     }
 
     /// Draws the curve at `i`, whose drawable points are `points`.
@@ -181,16 +215,6 @@ impl Pens<'_> {
             }
         }
         let stroke = format!("s-{colour}");
-        if pen == Pen::Band {
-            let upper = points.iter().map(|p| (p.0, p.1 + p.2));
-            let lower = points.iter().rev().map(|p| (p.0, p.1 - p.2));
-            let mut path = String::new();
-            for (k, (px, py)) in upper.chain(lower).enumerate() {
-                let to = if k == 0 { 'M' } else { 'L' };
-                let _ = write!(path, "{to}{} {}", n(x.at(px)), n(y.at(py.max(0.0))));
-            }
-            canvas.fill(&format!("b-{colour}"), &path);
-        }
         if pen == Pen::Whiskers {
             let mut path = String::new();
             for p in points.iter().filter(|p| p.2 > 0.0) {
@@ -208,7 +232,7 @@ impl Pens<'_> {
         }
         if pen == Pen::Dots {
             canvas.dots(colour, &places);
-        } else if pen != Pen::Points {
+        } else if !matches!(pen, Pen::Points | Pen::Rings) {
             let mut path = String::new();
             for (k, (px, py)) in places.iter().enumerate() {
                 let _ = match (k, pen) {
@@ -223,7 +247,7 @@ impl Pens<'_> {
             };
             canvas.path(&stroke, &path, 1.6, &format!(" stroke-linejoin=\"round\"{dashes}"));
         }
-        if matches!(pen, Pen::Points | Pen::Whiskers | Pen::Band) {
+        if matches!(pen, Pen::Points | Pen::Rings | Pen::Whiskers | Pen::Band) {
             canvas.marks(mark, colour, places);
         }
     }

@@ -52,6 +52,7 @@ impl Panels {
             canvas.vertical_text("l", 18.0, (top + bottom) / 2.0, &panel.y_label);
             canvas.line("s-axis", (left, bottom), (right, bottom), 1.2);
             for (i, points) in curves.iter().enumerate() {
+                pens.band(&mut canvas, i, points, &x, &y);
                 pens.draw(&mut canvas, i, points, &x, &y);
             }
         }

@@ -2,8 +2,8 @@
 
 use lasthop_report::number::{MBIT, RATE_UNIT, plural};
 use lasthop_report::plot::{
-    Bar, BarChart, BarGroup, BarSeries, Estimate, HeatMap, HeatMaps, LineChart, LineSeries, Plot,
-    Point, Ranks,
+    Bar, BarChart, BarGroup, BarSeries, Curve, Curves, Estimate, HeatMap, HeatMaps, Pen, Plot,
+    Ranks,
 };
 use lasthop_sim::runs::{CellResults, Results};
 
@@ -158,27 +158,26 @@ fn lines(
     title: &str,
     of: impl Fn(&CellResults) -> Option<(f64, f64)>,
 ) -> (Plot, String) {
-    let mut series: Vec<LineSeries> = Vec::new();
+    let mut curves: Vec<Curve> = Vec::new();
     for cell in &results.cells {
         let name = others(results, cell, &[axis.index]);
         let x = axis.of(&cell.labels[axis.index]);
         let (Some(x), Some((y, ci))) = (x, of(cell)) else { continue };
-        let point = Point { x, y, ci };
-        match series.iter_mut().find(|line| line.name == name) {
-            Some(line) => line.points.push(point),
-            None => series.push(LineSeries { name, published: false, points: vec![point] }),
+        match curves.iter_mut().find(|curve| curve.name == name) {
+            Some(curve) => curve.points.push((x, y, ci)),
+            None => curves.push(Curve { name, pen: Pen::Band, points: vec![(x, y, ci)] }),
         }
     }
     let caption = "Means over runs; bands are 95 % confidence intervals.".to_owned();
-    for line in &mut series {
-        line.points.sort_by(|a, b| a.x.total_cmp(&b.x));
+    for curve in &mut curves {
+        curve.points.sort_by(|a, b| a.0.total_cmp(&b.0));
     }
-    let chart = LineChart {
+    let chart = Curves {
         title: format!("{}: {title}", results.name),
         x_label: axis.title.clone(),
         y_label: title.to_owned(),
         log_x: axis.log,
-        series,
+        curves,
     };
     (chart.plot(), caption)
 }
