@@ -115,6 +115,7 @@ impl Receiver {
     /// Withdraws the ACK of a segment that another ACK has just reported (`tcp_sack_compress_send_ack`).
     pub fn withdraw_ack(&mut self) {
         self.stop();
+        self.duplicate = None;
         self.quick.iter_mut().for_each(|quick| quick.withdraw());
     }
 

@@ -77,10 +77,18 @@ impl Receiver {
 
     /// Whether a compressed ACK must be sent before the segment from `from` to `to` is stored. This is necessary if
     /// the segment extends neither of the two newest blocks, since the next ACK would not report these blocks any
-    /// more (`TCP_SACK_BLOCKS_EXPECTED`). The ACK reports another block as extended, in its old position.
+    /// more (`TCP_SACK_BLOCKS_EXPECTED`). The ACK reports another block as extended, in its old position, and the duplicates
+    /// in the segment.
     #[inline]
     pub fn crowds(&mut self, from: u64, to: u64) -> bool {
-        self.quick.as_ref().is_some_and(|quick| quick.compresses()) && self.leaves_block(from, to)
+        let compresses = self.quick.as_ref().is_some_and(|quick| quick.compresses());
+        let crowds = compresses && self.leaves_block(from, to);
+        for i in 0..if crowds { self.pieces().len() } else { 0 } {
+            let piece = &self.pieces()[i];
+            let (first, end) = (piece.from.max(from), piece.to.min(to));
+            self.report_duplicate(first, end);
+        }
+        crowds
     }
 
     fn leaves_block(&mut self, from: u64, to: u64) -> bool {

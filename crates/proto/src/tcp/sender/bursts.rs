@@ -104,14 +104,16 @@ impl Bursts {
         let (train, again) = (self.train, chunk.cause != Cause::Data);
         self.over |= train.again != again;
         let follows = train.end == chunk.from && train.again == again;
-        self.joined = train.left > 0 && follows && continues;
+        let to = chunk.end();
+        // A retransmission in the peer's window takes whole segments along only (`__tcp_retransmit_skb`).
+        let part = chunk.len < w.payload() && to == w.una + u64::from(w.peer);
+        self.joined = train.left > 0 && follows && continues && !(again && part);
         let size = match self.joined {
             true => train.left,
             false if again => most,
             false if self.left > 0 => self.left,
             false => most.min(half(w)),
         };
-        let to = chunk.end();
         self.cut = size > 1 && !again && to < w.end && to == w.una + u64::from(w.peer);
         // Only the last segment of a buffer is partial.
         let left = if chunk.len < w.payload() { 0 } else { size - 1 };
@@ -205,7 +207,7 @@ impl Bursts {
     }
 
     /// The partial segment up to the end of the peer's window. It leaves in one buffer with a full segment before it
-    /// (`tcp_mss_split_point`), and only if no other partial segment is in flight
+    /// (`tcp_mss_split_point`), and only during its write (`tcp_push_one`) or if no other partial segment is in flight
     /// (`tcp_minshall_check`).
     pub(super) fn remainder(&self, w: &Window, pipe: u64) -> Option<Chunk> {
         let (mss, end) = (u64::from(w.mss), w.una + u64::from(w.peer));
@@ -213,7 +215,8 @@ impl Bursts {
         let part = 0 < len && len < mss && end < w.last();
         let room = pipe + mss <= u64::from(w.cwnd);
         let joins = self.train.left > 0 && self.train.end == w.nxt && !self.train.again;
-        let goes = !self.paced && joins && part && room && w.small <= w.una;
+        let waits = w.small > w.una && !self.buffers.is_ahead(w);
+        let goes = !self.paced && joins && part && room && !waits;
         goes.then_some(Chunk { from: w.nxt, len: len as u32, fin: false, cause: Cause::Data })
     }
 }

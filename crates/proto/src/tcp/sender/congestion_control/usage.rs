@@ -80,12 +80,15 @@ impl Usage {
         }
     }
 
-    /// Whether the window was used, so that it may grow.
-    //= rfc7661: an unused window gives no information about the path; the rule is Linux' tcp_is_cwnd_limited
+    /// Whether the window may grow.
     pub(in crate::tcp::sender) fn may_grow(&self, w: &Window) -> bool {
-        !self.validates
-            || self.limited
-            || (w.cwnd < w.ssthresh && u64::from(w.cwnd) < 2 * self.most.0)
+        !self.validates || self.is_used(w)
+    }
+
+    /// Whether the window was used: it was the limit, or slow start has not yet doubled what was in flight.
+    //= rfc7661: an unused window gives no information about the path; the rule is Linux' tcp_is_cwnd_limited
+    fn is_used(&self, w: &Window) -> bool {
+        self.limited || (w.cwnd < w.ssthresh && u64::from(w.cwnd) < 2 * self.most.0)
     }
 
     /// Reduces the window after idle time. Called with data to send and none in flight; `rto` is the current timeout.
@@ -116,34 +119,33 @@ impl Usage {
         self.since.0 = now;
     }
 
-    /// Reduces a window that was not fully used for a timeout, with [`IdleRestart::Decay`]. Called outside of
-    /// recovery when no more is sent, with `out` bytes in flight. `limited` is whether the window is the reason.
+    /// Records the use of the window as [`Usage::note`] does, with `out` bytes outstanding. With [`IdleRestart::Decay`] a
+    /// window that was not used for a timeout falls, if nothing is to be repaired (`open`).
     pub(in crate::tcp::sender) fn validate(
         &mut self,
-        now: Time,
-        rto: Span,
+        (now, rto): (Time, Span),
         w: &mut Window,
-        out: u64,
-        limited: bool,
+        (out, limited): (u64, bool),
+        open: bool,
     ) {
-        if self.restart != IdleRestart::Decay || !(limited || self.fresh) {
+        self.note(w, out, limited);
+        let fresh = core::mem::take(&mut self.fresh);
+        if self.restart != IdleRestart::Decay || !(limited || fresh) {
             return;
         }
-        self.fresh = false;
-        if limited {
+        let most = self.since.1.max(out);
+        if self.is_used(w) {
             self.since = (now, 0);
-            return;
+        } else if now.since(self.since.0) < rto {
+            self.since.1 = most;
+        } else {
+            let used = most.max(w.mss.saturating_mul(self.first).into());
+            if open && used < w.cwnd.into() {
+                remember(w);
+                w.cwnd = w.in_segments(((u64::from(w.cwnd) + used) / 2) as u32);
+            }
+            self.since = (now, 0);
         }
-        self.since.1 = self.since.1.max(out);
-        if now.since(self.since.0) < rto {
-            return;
-        }
-        let used = self.since.1.max(w.mss.saturating_mul(self.first).into());
-        if used < w.cwnd.into() {
-            remember(w);
-            w.cwnd = w.in_segments(((u64::from(w.cwnd) + used) / 2) as u32);
-        }
-        self.since = (now, 0);
     }
 }
 
@@ -220,18 +222,25 @@ mod tests {
     fn a_window_that_is_not_used_comes_halfway_down() {
         let (mut usage, mut w) = linux();
         usage.sent(at(1000), Cause::Data);
-        usage.validate(at(1000), RTO, &mut w, 80_000, true);
+        usage.validate((at(1000), RTO), &mut w, (80_000, true), true);
         for ms in [1050, 1199] {
             usage.sent(at(ms), Cause::Data);
-            usage.validate(at(ms), RTO, &mut w, 40_000, false);
+            usage.validate((at(ms), RTO), &mut w, (40_000, false), true);
         }
-        usage.validate(at(1300), RTO, &mut w, 0, false);
+        usage.validate((at(1300), RTO), &mut w, (0, false), true);
         assert_eq!(w.cwnd, 80_000, "nothing was sent");
         usage.sent(at(1300), Cause::Data);
-        usage.validate(at(1300), RTO, &mut w, 5000, false);
+        usage.validate((at(1300), RTO), &mut w, (5000, false), true);
         assert_eq!((w.cwnd, w.ssthresh), (60_000, 60_000), "of the most in flight");
         usage.sent(at(1500), Cause::Data);
-        usage.validate(at(1500), RTO, &mut w, 5000, false);
+        usage.validate((at(1500), RTO), &mut w, (5000, false), true);
         assert_eq!(w.cwnd, 35_000, "the first window counts as used");
+        usage.sent(at(1800), Cause::Data);
+        usage.validate((at(1800), RTO), &mut w, (5000, false), false);
+        assert_eq!(w.cwnd, 35_000, "not during a repair");
+        (w.cwnd, w.ssthresh) = (19_000, 60_000);
+        usage.sent(at(2100), Cause::Data);
+        usage.validate((at(2100), RTO), &mut w, (10_000, false), true);
+        assert_eq!(w.cwnd, 19_000, "slow start has not doubled the flight");
     }
 }

@@ -117,6 +117,8 @@ pub struct Flight {
     last_repeat: (u64, u64),
     /// One past the last segment whose loss was reverted after its retransmission.
     reverted_to: u64,
+    /// Bytes that ACKs have removed from the oldest segment since it was sent, if it is alone in its buffer.
+    cut: u32,
 }
 
 /// How a segment is sent.
@@ -325,6 +327,7 @@ impl Flight {
             } else if r.mark != Mark::Repaired {
                 r.mark = if way == Way::Probe { Mark::Uncounted } else { Mark::None };
             }
+            self.cut = if i == 1 { 0 } else { self.cut };
             self.last_repeat = (r.to(), r.order);
             (r.at, r.order, r.again, r.stamp) = (now, order, true, stamp);
             self.repeated.push_back((r.from, order));
@@ -360,8 +363,8 @@ impl Flight {
         (same && r.again && r.pending() && r.mark != Mark::Spurious).then_some(i)
     }
 
-    /// Removes the data below `una`. Calls `each` for each affected segment, with the number of its removed bytes and of
-    /// removed segments: a part of the last one may complete a segment of its buffer.
+    /// Removes the data below `una`. Calls `each` for each affected segment as it was sent, with the number of its removed
+    /// bytes and of removed segments: a part of the last one may complete a segment of its buffer.
     #[inline]
     pub fn acknowledge(&mut self, una: u64, mut each: impl FnMut(&SentSegment, u64, usize)) {
         while let Some(r) = self.records.front_mut().filter(|r| r.from < una) {
@@ -378,11 +381,15 @@ impl Flight {
                 let whole = *r;
                 r.from = una;
                 r.len -= gone as u32;
+                let alone = self.records.get(1).is_none_or(|r| !self.is_one_buffer(&whole, r));
+                self.cut = if alone { self.cut + gone as u32 } else { 0 };
                 let completed = self.trim_buffer(whole.len);
                 each(&whole, gone, usize::from(completed));
                 break;
             }
-            each(r, gone, 1);
+            let cut = core::mem::take(&mut self.cut);
+            let sent = SentSegment { from: r.from - u64::from(cut), len: r.len + cut, ..*r };
+            each(&sent, gone, 1);
             self.records.pop_front();
         }
         self.board.acknowledge(una);

@@ -193,23 +193,26 @@ impl Rack {
             latest = latest.max(Some(due));
             Judgement::Wait
         });
-        // In Linux a lost retransmission begins a recovery, also while a timeout is repaired (`FLAG_LOST_RETRANS`).
-        self.leftovers |= self.kernel && again && self.after_timeout(w);
+        // In Linux a lost retransmission begins a recovery, also while a timeout is repaired (`FLAG_LOST_RETRANS`), and so
+        // does any loss that the timer for reordered segments detects (`tcp_rack_reo_timeout`).
+        if self.kernel && self.after_timeout(w) && (again || self.repairs && lost > 0) {
+            self.leftovers = true;
+            self.undo.remember(w.cwnd, w.ssthresh);
+        }
         (lost, latest)
     }
 
     /// The next new segment, with the bytes in the network bounded by the congestion window. Otherwise records the
     /// reason that there is none.
     fn new_data(&mut self, now: Time, core: &mut Core) -> Option<Chunk> {
-        let (w, rtt, usage) = (&mut core.window, &core.timers.rtt, &mut core.usage);
-        let (pipe, sent) = (self.in_network(w), self.sent(w));
+        let (w, rtt) = (&mut core.window, &core.timers.rtt);
+        let pipe = self.in_network(w);
         let calm = !self.active && !self.after_timeout(w);
         if let Some(bursts) = core.bursts.as_mut().filter(|_| calm) {
             let oldest = self.flight.first().map(|sent| sent.at);
             let (srtt, min_rtt) = (rtt.srtt(), self.facts.min_rtt);
             if !bursts.allow(w, &BurstInput { now, pipe, srtt, min_rtt, oldest }) {
-                usage.note(w, sent, true);
-                usage.validate(now, rtt.rto(), w, pipe, true);
+                self.note_use(now, core, true);
                 return None;
             }
         }
@@ -220,16 +223,20 @@ impl Rack {
         }
         // In Linux a call that sends new data or ends at the window shows the use of the window, and a full window counts
         // as used, even without more data (`tcp_write_xmit`).
-        let sends = self.kernel && usage.is_unnoted();
+        let sends = self.kernel && core.usage.is_unnoted();
         let full = pipe + u64::from(w.mss) > u64::from(w.cwnd) && (w.nxt < w.last() || sends);
         if sends || full || !self.kernel {
-            usage.note(w, sent, full);
-            if calm {
-                usage.validate(now, rtt.rto(), w, pipe, full);
-            }
+            self.note_use(now, core, full);
         }
-        self.note_app_limited(w);
+        self.note_app_limited(&core.window);
         None
+    }
+
+    /// Records the use of the window, and whether it is the limit.
+    fn note_use(&self, now: Time, core: &mut Core, full: bool) {
+        let (w, rto) = (&mut core.window, core.timers.rtt.rto());
+        let sent = self.sent(w);
+        core.usage.validate((now, rto), w, (sent, full), self.calm);
     }
 
     /// Records that the application has no more data: the delivery rate then does not show the capacity of the path.

@@ -166,7 +166,7 @@ impl Flight {
 
     /// Whether two segments are in one buffer: they were sent in one, and their fates do not differ. A segment that was only
     /// counted is not known to have arrived.
-    fn is_one_buffer(&self, one: &SentSegment, other: &SentSegment) -> bool {
+    pub(super) fn is_one_buffer(&self, one: &SentSegment, other: &SentSegment) -> bool {
         let counted = self.board.bytes() == 0;
         (one.order, one.lost, one.again) == (other.order, other.lost, other.again)
             && (counted || one.sacked == other.sacked)
@@ -231,10 +231,12 @@ impl Flight {
         Some(from)
     }
 
-    /// Number of segments from `from` to `to` whose last transmission was a retransmission.
+    /// Number of segments from `from` to `to` whose last transmission was a retransmission. Linux searches for the segment
+    /// at `from`, so it finds none if that one is acknowledged (`tcp_sacktag_bsearch`).
     pub fn repeated_within(&self, from: u64, to: u64) -> u64 {
         let within = |r: &&SentSegment| r.again && r.from >= from && r.to() <= to;
-        self.records.iter().filter(within).count() as u64
+        let finds = self.first().is_some_and(|first| first.from <= from);
+        if finds { self.records.iter().filter(within).count() as u64 } else { 0 }
     }
 
     /// Number of retransmissions in flight, without tail loss probes.

@@ -62,6 +62,7 @@ impl Facts {
             let distance = (self.highest - from).div_ceil(mss.max(1));
             self.reordered = true;
             self.reordered_by = self.reordered_by.max(distance.min(MOST_REORDERED));
+            self.reorderings = self.reorderings.saturating_add(1);
         }
     }
 }
@@ -87,6 +88,8 @@ pub(super) struct Last {
     pub(super) completes: bool,
     /// Whether a recovery ends.
     pub(super) ended: bool,
+    /// Whether a recovery was reverted before its end.
+    pub(super) reopened: bool,
     /// Whether a timeout was being repaired before.
     pub(super) after_timeout: bool,
     /// Whether a segment has arrived that was sent once, before the last reaction to a loss.
@@ -106,6 +109,8 @@ struct Arrived<'a> {
     echoed: Option<Time>,
     meter: &'a mut RateMeter,
     facts: &'a mut Facts,
+    /// The left edge before the ACK.
+    una: u64,
     /// One past the data that was sent before the last reaction to a loss.
     recover: u64,
     /// Round trips are measured as Linux does.
@@ -152,6 +157,8 @@ impl Arrived<'_> {
         self.meter.delivered(self.now, bytes, sent.stamp, sent.at);
         let facts = &mut *self.facts;
         let rtt = self.now.since(sent.at);
+        //= rfc8985#section-6.2: step 3: RACK.fack is that of all segments, also of those without a round trip
+        facts.highest = facts.highest.max(sent.to());
         if sent.again {
             self.repeated |= !self.by_block;
             //= rfc8985#section-6.2: step 2: the echo or the round trip shows which transmission has arrived
@@ -168,12 +175,12 @@ impl Arrived<'_> {
                 facts.min_rtt = Some(facts.min_rtt.map_or(rtt, |min| min.min(rtt)));
             }
             //= rfc8985#section-6.2: step 3: sent once, and arrived after later positions
-            if sent.to() < facts.highest {
+            // In Linux also one of which a part was acknowledged before (`tcp_clean_rtx_queue`).
+            if sent.to() < facts.highest || self.kernel && sent.from < self.una {
                 let lowest = self.reordered_from.map_or(sent.from, |from| from.min(sent.from));
                 self.reordered_from = Some(lowest);
             }
         }
-        facts.highest = facts.highest.max(sent.to());
         //= rfc8985#section-6.2: step 2: RACK.rtt is that of each segment, the newest or not
         (facts.rtt, facts.advanced) = (rtt, true);
         if !self.by_block {
@@ -219,6 +226,7 @@ impl Rack {
             echoed: info.echoed,
             meter: &mut self.meter,
             facts: &mut self.facts,
+            una: w.una,
             recover: self.recover,
             kernel,
             by_block: false,
@@ -285,7 +293,6 @@ impl Rack {
         let (oldest, rtt) = arrived.round_trips();
         if let Some(from) = arrived.reordered_from {
             self.facts.note_reordering(from, mss);
-            self.facts.reorderings = self.facts.reorderings.saturating_add(1);
         }
         let known = (!counts).then_some(reported);
         let part = kernel && moved && !completes && w.una > 0 && !self.flight.is_empty();
@@ -331,6 +338,7 @@ impl Rack {
             moved,
             completes: completes || moved && !kernel,
             ended: false,
+            reopened: false,
             after_timeout,
             original,
             oldest,

@@ -25,8 +25,10 @@ impl Rack {
         } else if self.last.reported && self.counts_now(w) {
             self.count_duplicate(now, w);
         }
-        // The end of a reaction to a timeout looks at the counts first (`tcp_fastretrans_alert`).
-        let forgets = moved && !(self.active && below) && !self.undo.holds;
+        // The end of a reaction to a timeout looks at the counts first, and one that reverts a recovery does not change them
+        // (`tcp_fastretrans_alert`).
+        let repairs = self.active && below || self.last.reopened;
+        let forgets = moved && !repairs && !self.undo.holds;
         let looks = !forgets || self.last.after_timeout;
         let due = match self.active {
             true => moved && below && !self.undo.holds,

@@ -389,15 +389,10 @@ impl Recovery for Rack {
     }
     fn held_back(&mut self, core: &mut Core, now: Time) {
         self.note_app_limited(&core.window);
-        let calm = !self.active && !self.after_timeout(&core.window);
-        let (pipe, sent) = (self.in_network(&core.window), self.sent(&core.window));
-        let (w, usage) = (&mut core.window, &mut core.usage);
-        let full = w.nxt < w.last() && pipe + u64::from(w.mss) > u64::from(w.cwnd);
-        if usage.is_unnoted() {
-            usage.note(w, sent, full);
-            if calm {
-                usage.validate(now, core.timers.rtt.rto(), w, pipe, full);
-            }
+        let w = &core.window;
+        let full = w.nxt < w.last() && self.in_network(w) + u64::from(w.mss) > u64::from(w.cwnd);
+        if core.usage.is_unnoted() {
+            self.note_use(now, core, full);
         }
     }
     fn continues(&self, from: u64) -> bool {

@@ -138,7 +138,7 @@ impl Rack {
         let w = &core.window;
         // A timeout in a recovery belongs to that recovery. It may be spurious only if it is not the first one since
         // the left edge has moved (`tcp_enter_loss`).
-        let again = core.tally.retries > 1 && self.after_timeout(w);
+        let again = core.tally.retries > 1;
         let fresh = !self.active && !self.after_timeout(w);
         let lowered = self.kernel && core.tally.retries == 1 && self.after_timeout(w);
         if fresh {
@@ -187,6 +187,7 @@ impl Rack {
         // Remaining losses begin another reaction.
         self.leftovers = self.flight.has_losses();
         self.facts.advanced = true;
+        self.last.reopened = self.active && info.ack < self.recover;
         // Without SACK, duplicate ACKs count again from the next new data on (`tcp_try_undo_loss`).
         let awaits = info.ack == self.recover || !self.active && !self.last.original;
         if !(self.counts && awaits) {
