@@ -11,6 +11,8 @@ mod hand_offs;
 #[cfg(live)]
 mod hops;
 #[cfg(live)]
+mod kernel_events;
+#[cfg(live)]
 mod link;
 #[cfg(live)]
 mod notified;
@@ -35,8 +37,6 @@ mod station;
 #[cfg(live)]
 mod testbed;
 mod trace;
-#[cfg(live)]
-mod tracepoints;
 #[cfg(live)]
 mod transfers;
 mod words;

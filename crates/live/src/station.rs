@@ -430,13 +430,18 @@ impl Station {
         result.map(|_| ())
     }
 
+    /// `at`, or the latest time that was passed to the stages if that is later: their time does not go back.
+    fn moment(&mut self, at: Time) -> Time {
+        self.stage_time = self.stage_time.max(at);
+        self.stage_time
+    }
+
     fn wake_due(&mut self, sink: &mut dyn Sink) {
-        let Station { path, ports, neighbours, clock, unroutable, plane, links, .. } = self;
+        let now = self.moment(self.clock.now());
+        let Station { path, ports, neighbours, unroutable, plane, links, .. } = self;
         let (plane, links) = (plane.as_ref(), links.as_ref());
         let mut around =
             Around { sink, ports, neighbours, unroutable, plane, current: None, links };
-        let now = clock.now();
-        self.stage_time = now;
         for _ in 0..WAKES {
             if path.next_wake().is_none_or(|at| at > now) {
                 break;
@@ -453,7 +458,7 @@ impl Station {
         sink: &mut dyn Sink,
     ) {
         let place = (self.ports[i].stage, self.ports[i].side);
-        let now = self.clock.now();
+        let now = self.moment(self.clock.now());
         let read = if self.path.is_bulk() { frame::read_whole } else { frame::read };
         for bytes in frames {
             if self.plane.is_some() {
@@ -518,11 +523,12 @@ impl Station {
         sink: &mut dyn Sink,
         call: impl FnOnce(&mut Stage, &mut lasthop_proto::machine::Out),
     ) {
-        let Station { path, ports, neighbours, clock, unroutable, plane, links, .. } = self;
+        let now = self.moment(self.clock.now());
+        let Station { path, ports, neighbours, unroutable, plane, links, .. } = self;
         let (plane, links) = (plane.as_ref(), links.as_ref());
         let mut around =
             Around { sink, ports, neighbours, unroutable, plane, current: None, links };
-        path.call(clock.now(), stage, &mut around, call);
+        path.call(now, stage, &mut around, call);
     }
 
     /// Whether frames may be forwarded unread: between two interfaces, without a stage or observer that reads them.

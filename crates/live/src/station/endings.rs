@@ -183,8 +183,7 @@ impl Station {
 
     fn bypass(&mut self, flow: FlowKey, bypass: Bypass, sink: &mut dyn Sink) {
         let now = self.clock.now();
-        self.stage_time = self.stage_time.max(now);
-        self.each_agent(sink, |agent, out| agent.bypass(now, flow, bypass, out));
+        self.each_agent(now, sink, |agent, out| agent.bypass(now, flow, bypass, out));
     }
 
     /// Processes the received frames of port `i`, and returns whether it is empty. `forwards` is whether the kernel

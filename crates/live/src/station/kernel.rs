@@ -166,9 +166,8 @@ impl Station {
         let read = self.plane.as_ref().map_or(0, |plane| plane.position());
         let resent = &mut self.undecided.resent;
         if let Some((flows, at, _)) = resent.take_if(|(_, _, until)| all || *until <= read) {
-            self.stage_time = self.stage_time.max(at);
             for flow in flows {
-                self.each_agent(sink, |agent, _| agent.overtaken(at, flow));
+                self.each_agent(at, sink, |agent, _| agent.overtaken(at, flow));
             }
         }
         let Undecided { packets, until, resent } = &self.undecided;
@@ -202,9 +201,7 @@ impl Station {
         let Taken { side, place, forwarded, diverted, .. } = taken;
         let port = self.ports.iter().find(|port| port.side == side);
         let stage = port.map_or(StageId(0), |port| port.stage);
-        // Time must not run backwards: a packet from before the last timer gets the time of that timer.
-        self.stage_time = self.stage_time.max(self.clock.from_monotonic(taken.at));
-        let stage_time = self.stage_time;
+        let now = self.moment(self.clock.from_monotonic(taken.at));
         if let Some(mut packet) = taken.packet {
             packet.id = PacketId(u64::from(stage.0) << 48 | self.next_id);
             self.next_id += 1;
@@ -217,12 +214,12 @@ impl Station {
                 self.neighbours.learn_destination(side.other(), packet.src, packet.dst, &link);
             }
             let passage = if forwarded && !diverted { Passage::Copied } else { Passage::In };
-            sink.passage(stage_time, side.other(), &packet, passage);
+            sink.passage(now, side.other(), &packet, passage);
             let current = Some((packet.id, place, forwarded));
             let Station { path, ports, neighbours, unroutable, plane, links, .. } = self;
             let (plane, links) = (plane.as_ref(), links.as_ref());
             let mut around = Around { sink, ports, neighbours, unroutable, plane, current, links };
-            path.enter(stage_time, stage, packet, &mut around);
+            path.enter(now, stage, packet, &mut around);
         } else if !forwarded
             && let Some(frame) = self.plane.as_ref().and_then(|plane| plane.frame(place))
         {
@@ -257,16 +254,20 @@ impl Station {
     /// Removes the agents' packets in the ring before `before`. Returns their number of bytes.
     fn forget(&mut self, before: u64, sink: &mut dyn Sink) -> u64 {
         let mut forgotten = 0;
-        self.each_agent(sink, |agent, out| forgotten += agent.forget_held(before, out));
+        self.each_agent(Time::ZERO, sink, |agent, out| {
+            forgotten += agent.forget_held(before, out);
+        });
         forgotten
     }
 
+    /// Calls each agent at `at`, or later if later events were passed to the stages.
     pub(super) fn each_agent(
         &mut self,
+        at: Time,
         sink: &mut dyn Sink,
         mut call: impl FnMut(&mut Agent, &mut Out),
     ) {
-        let now = self.stage_time;
+        let now = self.moment(at);
         for i in self.path.inner() {
             let Station { path, ports, neighbours, unroutable, links, .. } = self;
             let (plane, current, links) = (None, None, links.as_ref());
