@@ -83,7 +83,8 @@ impl Receiver {
     pub fn crowds(&mut self, from: u64, to: u64) -> bool {
         let compresses = self.quick.as_ref().is_some_and(|quick| quick.compresses());
         let crowds = compresses && self.leaves_block(from, to);
-        for i in 0..if crowds { self.pieces().len() } else { 0 } {
+        let count = if crowds { self.pieces().len() } else { 0 };
+        for i in 0..count {
             let piece = &self.pieces()[i];
             let (first, end) = (piece.from.max(from), piece.to.min(to));
             self.report_duplicate(first, end);

@@ -327,6 +327,7 @@ impl Flight {
             } else if r.mark != Mark::Repaired {
                 r.mark = if way == Way::Probe { Mark::Uncounted } else { Mark::None };
             }
+            // A retransmission of the oldest segment begins at the left edge (`tcp_trim_head`).
             self.cut = if i == 1 { 0 } else { self.cut };
             self.last_repeat = (r.to(), r.order);
             (r.at, r.order, r.again, r.stamp) = (now, order, true, stamp);
