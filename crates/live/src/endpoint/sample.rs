@@ -43,6 +43,10 @@ impl Sampler {
         self.next = now + self.every;
         let tcb = info.tcb();
         let Some(last) = self.last.replace(*info) else {
+            // The counter includes repeated SYNs.
+            for _ in 0..info.total_rto.unwrap_or(0) {
+                out(self.event(now, TcpKind::Timeout, tcb));
+            }
             out(self.event(now, TcpKind::Established, tcb));
             return;
         };
@@ -143,12 +147,13 @@ mod tests {
         let twice = TcpInfo { total_rto: Some(2), ca_state: CaState::Loss, ..open };
         use TcpKind::*;
         assert_eq!(kinds(&[open, twice, twice]), [Established, Timeout, Timeout]);
+        assert_eq!(kinds(&[twice, twice]), [Timeout, Timeout, Established], "of the SYN");
         let broken = TcpInfo { ca_state: CaState::Recovery, ..open };
         assert_eq!(kinds(&[broken, twice]), [Established, Timeout, Timeout]);
         // The kernel's counter has 16 bits.
         let many = TcpInfo { total_rto: Some(u16::MAX), ..open };
         let wrapped = TcpInfo { total_rto: Some(0), ..open };
-        assert_eq!(kinds(&[many, wrapped]), [Established, Timeout]);
+        assert_eq!(kinds(&[many, wrapped]).last(), Some(&Timeout));
     }
 
     #[test]
