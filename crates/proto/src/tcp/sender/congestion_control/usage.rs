@@ -85,7 +85,7 @@ impl Usage {
         !self.validates || self.is_used(w)
     }
 
-    /// Whether the window was used: it was the limit, or slow start has not yet doubled what was in flight.
+    /// Whether the window was the limit. In slow start it also counts as used below twice the largest flight.
     //= rfc7661: an unused window gives no information about the path; the rule is Linux' tcp_is_cwnd_limited
     fn is_used(&self, w: &Window) -> bool {
         self.limited || (w.cwnd < w.ssthresh && u64::from(w.cwnd) < 2 * self.most.0)
