@@ -7,7 +7,6 @@ use super::snoop::config::{AckpMode, SnoopAgent, SnoopConfig};
 use super::{AgentConfig, Ends, Idle, Read};
 use crate::describe::{Descriptor, Kind, Needs, System};
 use crate::tcp::config::AckpReaction;
-use crate::travel::FAR;
 use crate::travel::travels;
 
 pub(super) const WORD: Descriptor<Read> = Descriptor {
@@ -62,11 +61,6 @@ impl Partial {
     /// Asserts that only data up to `top` was acknowledged.
     pub(super) fn check(&self, top: u64) {
         debug_assert!(self.last <= top, "a partial acknowledgement of unknown data");
-    }
-
-    /// Whether its position is plausible.
-    pub(super) fn is_sound(&self) -> bool {
-        self.last < FAR
     }
 
     /// Handles an expiration of the local retransmission timer, which is also the delayed-ACK timer, without

@@ -113,7 +113,7 @@ impl Receiver {
     }
 }
 
-travels!(Receiver { seq, window, timestamps, .. });
+travels!(Receiver { seq, window, timestamps });
 
 /// Whether `packet` is a partial acknowledgement of a base station further on. It is not from the receiver,
 /// so other agents ignore it.

@@ -9,7 +9,7 @@
 
 use serde::Serialize;
 
-use crate::travel::{Reader, Travels, Writer};
+use crate::travel::Travels;
 use crate::wire::{CE, ECT, ECT1, EcnCounts, Flags, Segment};
 
 /// Whether accurate ECN is offered, and the extent of a receiver's reports.
@@ -247,55 +247,14 @@ impl Marks {
     }
 }
 
-// The first byte is compatible with the format without counters.
 impl Travels for Marks {
-    fn write(&self, to: &mut Writer) {
-        (u8::from(self.echo) | u8::from(self.is_accurate()) << 1).write(to);
-        if let Some(a) = &self.accurate {
-            let flags = [a.reflects, a.reflected, a.mute, a.marked, a.option, a.news];
-            let flags = flags.iter().fold(0u8, |sum, flag| sum << 1 | u8::from(*flag));
-            [a.packets, a.reported].write(to);
-            [a.syn, a.since].write(to);
-            flags.write(to);
-            [a.reported_bytes, a.ahead].write(to);
-            a.bytes.iter().for_each(|bytes| bytes.write(to));
-        }
-    }
-
-    fn read(from: &mut Reader<'_>) -> Option<Marks> {
-        let first = u8::read(from).filter(|first| *first < 4)?;
-        let mut marks = Marks { echo: first & 1 == 1, ..Marks::default() };
-        if first & 2 == 2 {
-            let [packets, reported]: [u8; 2] = Travels::read(from)?;
-            let [syn, since]: [u8; 2] = Travels::read(from)?;
-            let flags = u8::read(from)?;
-            let flag = |at: u8| flags >> at & 1 == 1;
-            let [reported_bytes, ahead] = Travels::read(from)?;
-            let bytes = [u32::read(from)?, u32::read(from)?, u32::read(from)?];
-            marks.accurate = Some(Box::new(Accurate {
-                packets: packets & 7,
-                reported: reported & 7,
-                syn: syn & CE,
-                since: since & 7,
-                reflects: flag(5),
-                reflected: flag(4),
-                mute: flag(3),
-                marked: flag(2),
-                option: flag(1),
-                news: flag(0),
-                reported_bytes: reported_bytes & 0xff_ffff,
-                ahead,
-                bytes: bytes.map(|bytes| bytes & 0xff_ffff),
-            }));
-        }
-        Some(marks)
+    fn size(&self) -> u64 {
+        if self.is_accurate() { 26 } else { 1 }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
     use super::*;
     use crate::wire::Seq;
 
@@ -356,24 +315,5 @@ mod tests {
         assert_eq!(sender.on_ack(&ack(&mut receiver, 20), true, 10, 1000), 1000);
         receiver.arrived(CE, 500);
         assert_eq!(sender.on_ack(&ack(&mut receiver, 20), true, 1, 1000), 500);
-    }
-
-    proptest! {
-        #[test]
-        fn the_mark_state_survives_export_and_import(
-            bits in 0u8..4, active: bool, echo: bool, agreed: bool,
-            packets in prop::collection::vec((0u8..4, 0u32..2000), 0..20),
-        ) {
-            let mut accurate = Accurate::new(AccurateEcn::Option, bits, active);
-            packets.iter().for_each(|(bits, len)| _ = accurate.arrived(*bits, *len));
-            accurate.since &= 7;
-            let accurate = agreed.then(|| Box::new(accurate));
-            let marks = Marks { echo, accurate, ..Marks::default() };
-            let mut to = Writer::default();
-            marks.write(&mut to);
-            let read = Marks::read(&mut Reader(&to.bytes));
-            prop_assert_eq!(format!("{read:?}"), format!("{:?}", Some(marks)));
-            prop_assert!(agreed || to.bytes.len() == 1);
-        }
     }
 }

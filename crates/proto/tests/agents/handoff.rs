@@ -8,8 +8,7 @@ use lasthop_proto::agent::{
 use lasthop_proto::event::Interest;
 use lasthop_proto::machine::{Machine as _, Out, Side};
 use lasthop_proto::units::{Span, Time};
-use lasthop_proto::wire::{Body, Eln, Flags, Nack, Packet, Segment, Seq, Transport};
-use proptest::prelude::*;
+use lasthop_proto::wire::{Body, Eln, Flags, Nack, Packet, Segment, Seq};
 
 use crate::path::{FIXED, MOBILE};
 use crate::script;
@@ -347,10 +346,10 @@ fn an_ack_beyond_the_arrived_state_does_not_block() {
 fn state_of_another_kind_is_given_back() {
     let mut out = Out::new(Interest::NOTHING);
     let state = state_of(&AgentConfig::Split(config()));
-    let before = state.encode();
+    let before = state.bytes();
     let mut agent = Agent::new(&snoop());
     let back = agent.take_over(Time::ZERO, state, &mut out).expect_err("another kind");
-    assert_eq!((back.encode(), back.host(), back.flows()), (before, MOBILE, 1));
+    assert_eq!((back.bytes(), back.host(), back.flows()), (before, MOBILE, 1));
     assert_eq!(agent.flows(), 0);
     let state = state_of(&snoop());
     let mut agent = Agent::new(&AgentConfig::None(Router));
@@ -395,10 +394,8 @@ fn opening() -> [(Side, Packet); 4] {
 #[test]
 fn the_bytes_of_a_hand_over_are_those_on_the_wire() {
     for config in [snoop(), AgentConfig::Split(config())] {
-        let state = state_of(&config);
-        let (written, bytes) = (state.encode().len() as u64, state.bytes());
-        assert!((written + 1000..written + 1200).contains(&bytes), "{written} {bytes}");
-        assert!(written < 600, "{written}");
+        let bytes = state_of(&config).bytes();
+        assert!((1100..1700).contains(&bytes), "{bytes}");
     }
 }
 
@@ -409,53 +406,4 @@ pub fn agents() -> [AgentConfig; 4] {
         AgentConfig::SeqCache(SeqCacheAgent { flows: 10 }),
         AgentConfig::Split(config()),
     ]
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2000))]
-    /// For any bytes: they are rejected, or an agent continues with them.
-    #[test]
-    fn hostile_bytes_do_no_harm(
-        (kind, base) in (0usize..4, any::<bool>()),
-        changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..6),
-        cut in prop::option::of(any::<prop::sample::Index>()),
-        packets in prop::collection::vec((0usize..4, any::<u8>(), any::<u8>(), 0u64..3000), 0..30),
-    ) {
-        let config = &agents()[kind];
-        let mut bytes = if base { sample(kind) } else { vec![0x6c, 0x68, 0x6f, 0x01] };
-        for (at, value) in changes {
-            let at = at.index(bytes.len());
-            bytes[at] = value;
-        }
-        bytes.truncate(cut.map_or(bytes.len(), |cut| cut.index(bytes.len())));
-        let Ok(state) = Handover::decode(&bytes) else { return Ok(()) };
-        let _ = state.bytes();
-        let mut agent = Agent::new(config);
-        let mut out = Out::new(Interest::METRICS);
-        let mut now = Time::ZERO;
-        let _ = agent.take_over(now, state, &mut out);
-        for (which, acks, seqs, ms) in packets {
-            let at = now + Span::millis(ms);
-            while let Some(wake) = agent.next_wake().filter(|wake| *wake <= at) {
-                now = wake.max(now);
-                agent.on_wake(now, &mut out);
-                out.sends.clear();
-            }
-            now = at;
-            let (side, mut packet) = opening()[which].clone();
-            if let Transport::Tcp(segment) = &mut packet.transport {
-                segment.ack = Seq(u32::from(acks) * 100);
-                segment.seq = Seq(u32::from(seqs) * 100);
-            }
-            agent.on_packet(now, side, packet, &mut out);
-            out.sends.clear();
-            out.events.clear();
-        }
-        let _ = agent.give_away(now, MOBILE, &mut out);
-    }
-}
-
-/// The bytes of an agent's state.
-fn sample(kind: usize) -> Vec<u8> {
-    state_of(&agents()[kind]).encode()
 }

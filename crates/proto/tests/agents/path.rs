@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use lasthop_proto::agent::{Agent, AgentConfig, BaseStation as _, Handover};
+use lasthop_proto::agent::{Agent, AgentConfig, BaseStation as _};
 use lasthop_proto::event::{EventKind, Interest, TcpKind};
 use lasthop_proto::machine::{Machine, Out, Side, StageId};
 use lasthop_proto::rng::Stream;
@@ -200,16 +200,12 @@ impl Path {
     }
 
     /// Moves the mobile host to another base station, which receives the state of the old one.
-    pub fn hand_over(&mut self, config: &AgentConfig, as_bytes: bool) {
+    pub fn hand_over(&mut self, config: &AgentConfig) {
         self.out.begin(StageId(1), self.now);
         let state = self.agent.give_away(self.now, MOBILE, &mut self.out);
         self.carry(1);
         self.agent = Agent::new(config);
         if let Some(state) = state {
-            let state = match as_bytes {
-                true => Handover::decode(&state.encode()).expect("what was written"),
-                false => state,
-            };
             self.out.begin(StageId(1), self.now);
             self.agent.take_over(self.now, state, &mut self.out).expect("an agent of its kind");
             self.carry(1);

@@ -100,9 +100,9 @@ fn play(config: &AgentConfig, script: &str, isn: Seq) -> Vec<String> {
     record
 }
 
-/// An agent's state in transit to the next one, as bytes.
+/// An agent's state in transit to the next one.
 #[derive(Default)]
-pub struct Moving(Option<Vec<u8>>);
+pub struct Moving(Option<Handover>);
 
 impl Moving {
     /// Executes a line without a packet.
@@ -119,16 +119,14 @@ impl Moving {
             let state = agent.give_away(at, MOBILE, out).expect("something to give away");
             assert_eq!(agent.flows(), 0);
             assert!(agent.give_away(at, MOBILE, out).is_none());
-            self.0 = Some(state.encode());
+            self.0 = Some(state);
         }
         if matches!(action, "move" | "leave" | "lose") {
             *agent = Agent::new(config);
             agent.await_state(MOBILE, action == "leave");
         }
         if matches!(action, "move" | "arrive") {
-            let bytes = self.0.take().expect("state under way");
-            let state = Handover::decode(&bytes).expect("the state that was written");
-            assert_eq!(state.encode(), bytes);
+            let state = self.0.take().expect("state under way");
             agent.take_over(at, state, out).expect("an agent of its kind");
         }
     }

@@ -1,7 +1,6 @@
 //! The bytes of a flow that have passed.
 
-use crate::travel::FAR;
-use crate::travel::{Reader, Travels, Writer};
+use crate::travel::Travels;
 
 /// Limit of stored runs: one more than the number of simultaneous congestion holes. Beyond it the highest
 /// bytes are not stored, and their loss is left to the sender.
@@ -62,18 +61,8 @@ impl Runs {
 }
 
 impl Travels for Runs {
-    fn write(&self, to: &mut Writer) {
-        self.as_slice().to_vec().write(to);
-    }
-    fn read(from: &mut Reader<'_>) -> Option<Runs> {
-        let all: Vec<(u64, u64)> = Travels::read(from)?;
-        let apart = all.windows(2).all(|pair| pair[0].1 < pair[1].0);
-        if all.len() > RUNS || !apart || all.iter().any(|run| run.0 >= run.1 || run.1 >= FAR) {
-            return None;
-        }
-        let mut runs = Runs { count: all.len(), ..Runs::default() };
-        runs.runs[..all.len()].copy_from_slice(&all);
-        Some(runs)
+    fn size(&self) -> u64 {
+        self.as_slice().size()
     }
 }
 

@@ -3,9 +3,8 @@
 use std::collections::VecDeque;
 
 use crate::agent::StoredSegment;
-use crate::travel::FAR;
-use crate::travel::{Reader, Travels, Writer, can_travel, travels};
-use crate::wire::{FlowKey, Packet};
+use crate::travel::{Travels, can_travel, travels};
+use crate::wire::Packet;
 
 /// A cached packet. Positions are 64-bit stream offsets, so they never wrap.
 #[derive(Clone, Debug)]
@@ -28,26 +27,12 @@ pub(in super::super) struct Entry {
 
 travels!(Entry { start, end, packet, sent_as, attempts, by_sender, reported });
 
-/// Limit of packets in a super-packet.
-const PIECES: u32 = 1024;
-
 impl Entry {
     /// Its description for [`StoredSegment`].
     pub(super) fn stored_segment(&self) -> Option<StoredSegment> {
         let (flow, segment) = (self.packet.flow()?, self.packet.segment()?);
         let attempts = self.attempts;
         Some(StoredSegment { flow, seq: segment.seq, len: self.packet.body.len(), attempts })
-    }
-
-    /// Whether it is a consistent packet of `flow`, not at the end of the position range.
-    fn is_sound(&self, flow: FlowKey) -> bool {
-        let len = self.packet.segment().map(|segment| segment.seq_len(self.packet.body.len()));
-        self.packet.flow() == Some(flow)
-            && self.end < FAR
-            && self.start < self.end
-            && len.map(u64::from) == Some(self.end - self.start)
-            && self.packet.pieces() <= PIECES
-            && self.attempts < u32::MAX / 2
     }
 }
 
@@ -258,13 +243,6 @@ impl Cache {
         self.supers = self.entries.iter().any(|e| e.packet.piece != 0);
     }
 
-    /// Whether these are ordered packets of `flow`, with transmission numbers of at most `sent`.
-    pub(super) fn is_sound(&self, flow: FlowKey, sent: u64) -> bool {
-        let pairs = self.entries.iter().zip(self.entries.iter().skip(1));
-        self.entries.iter().all(|e| e.is_sound(flow) && e.sent_as <= sent)
-            && pairs.into_iter().all(|(a, b)| a.start < b.start && a.end < b.end)
-    }
-
     /// Removes all packets, but retains the capacity.
     pub(super) fn clear(&mut self) {
         self.entries.clear();
@@ -274,15 +252,8 @@ impl Cache {
 }
 
 impl Travels for Cache {
-    fn write(&self, to: &mut Writer) {
-        (self.entries.len() as u32).write(to);
-        self.entries.iter().for_each(|entry| entry.write(to));
-    }
-    fn read(from: &mut Reader<'_>) -> Option<Cache> {
-        let entries: Vec<Entry> = Travels::read(from)?;
-        let mut cache = Cache { entries: entries.into(), ..Cache::default() };
-        cache.count();
-        Some(cache)
+    fn size(&self) -> u64 {
+        4 + self.entries.iter().map(Travels::size).sum::<u64>()
     }
 }
 

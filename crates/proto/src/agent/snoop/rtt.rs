@@ -17,7 +17,7 @@ pub(in super::super) struct Rtt {
     timed: Option<Timed>,
 }
 
-travels!(Rtt { estimate, bound, .. });
+travels!(Rtt { estimate, bound });
 
 #[derive(Clone, Copy, Debug)]
 struct Timed {

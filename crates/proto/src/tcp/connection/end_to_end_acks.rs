@@ -12,7 +12,6 @@
 
 use super::Connection;
 use crate::machine::Out;
-use crate::travel::FAR;
 use crate::travel::travels;
 use crate::units::{Span, Time};
 use crate::wire::Segment;
@@ -41,19 +40,7 @@ pub(super) struct EndToEndAcks {
     repeated: Option<Time>,
 }
 
-travels!(EndToEndAcks { far_acked, acked_to_peer, window_closed, .. });
-
-impl EndToEndAcks {
-    #[cfg(test)]
-    pub(super) fn at(far_acked: u64, acked_to_peer: u64) -> EndToEndAcks {
-        EndToEndAcks { far_acked, acked_to_peer, ..EndToEndAcks::default() }
-    }
-
-    /// Whether this state is possible for an end that expects position `next`.
-    pub(super) fn is_sound(&self, next: u64) -> bool {
-        self.far_acked < FAR && self.acked_to_peer <= next.max(1)
-    }
-}
+travels!(EndToEndAcks { far_acked, acked_to_peer, window_closed });
 
 impl Connection {
     /// Restricts ACKs to data that [`Connection::on_far_ack`] reports. Called before the connection opens.

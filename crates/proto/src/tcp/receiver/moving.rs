@@ -1,6 +1,6 @@
 //! Transfer of a receiver's state to another base station.
 
-use super::{OutOfOrder, PIECES_MAX, Piece, Receiver, Stored};
+use super::{OutOfOrder, Piece, Receiver, Stored};
 use crate::travel::travels;
 use crate::units::Time;
 use crate::wire::Body;
@@ -23,32 +23,6 @@ pub struct Inbound {
 }
 
 travels!(Inbound { nxt, edge, unread, pieces, fin_at, stream });
-
-impl Inbound {
-    /// Whether this state is possible with a buffer of `room` bytes: the pieces are in order, between the expected
-    /// position and the edge of the window, and not behind the FIN. Unread data and the window fit the buffer.
-    pub fn is_sound(&self, room: u64) -> bool {
-        let mut at = self.nxt;
-        let in_order = self.pieces.iter().all(|(from, body)| {
-            let follows = *from >= at && !body.is_empty();
-            at = from.saturating_add(body.len().into());
-            follows
-        });
-        let fin = match self.fin_at {
-            Some(fin) if fin < self.nxt => fin + 1 == self.nxt && self.pieces.is_empty(),
-            Some(fin) => fin >= at && fin <= self.edge,
-            None => true,
-        };
-        // A FIN may lie one beyond a window that was closed exactly before it.
-        let edge = self.edge + u64::from(self.fin_at.is_some());
-        in_order
-            && fin
-            && self.pieces.len() <= PIECES_MAX
-            && (self.nxt..=self.nxt + room + 1).contains(&edge)
-            && at <= edge
-            && self.edge.saturating_sub(self.nxt) + self.unread <= room
-    }
-}
 
 impl Receiver {
     /// The state for another base station.

@@ -113,12 +113,10 @@ fn only_the_first_consistent_fin_ends_the_stream() {
     r.take(Time(0), 3501, body(3501, 500), true);
     r.take(Time(0), 3801, body(3801, 1000), true);
     r.take(Time(0), 5001, body(5001, 1000), false);
-    assert!(r.inbound().is_sound(65_535), "{:?}", r.inbound());
     let taken = r.take(Time(0), 3001, body(3001, 500), false);
     assert!(taken.fin && taken.delivered == 1000);
     let taken = r.take(Time(0), 4002, body(4002, 100), true);
     assert!(!taken.fin && taken.delivered == 0);
-    assert!(r.inbound().is_sound(65_535), "{:?}", r.inbound());
 }
 
 /// A receiver with this buffer that has accepted `segments` segments of 1000 bytes, which its program has not read.

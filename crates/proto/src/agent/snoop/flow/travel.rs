@@ -3,10 +3,9 @@
 use super::super::cache::Entry;
 use super::super::config::SnoopConfig;
 use super::Flow;
-use crate::travel::FAR;
 use crate::travel::travels;
 use crate::units::Time;
-use crate::wire::{FlowKey, Packet};
+use crate::wire::Packet;
 
 travels!(Flow {
     origin,
@@ -23,7 +22,6 @@ travels!(Flow {
     settled,
     dups,
     answers,
-    ..
 });
 
 impl Flow {
@@ -33,18 +31,6 @@ impl Flow {
         self.rtt.moved();
         (self.timer, self.busy, self.repeated) = (None, Time::ZERO, Time::ZERO);
         self
-    }
-
-    /// Whether no operation can overflow with it, and its packets belong to `flow`.
-    pub(in super::super::super) fn is_sound(&self, flow: FlowKey) -> bool {
-        let near = |position: Option<u64>| position.is_none_or(|position| position < FAR);
-        [self.top, self.sent, self.settled].into_iter().all(|count| count < FAR)
-            && near(self.acked)
-            && near(self.fin)
-            && self.partial.is_sound()
-            && self.settled <= self.sent
-            && self.dups < u32::MAX / 2
-            && self.cache.is_sound(flow, self.sent)
     }
 
     /// Whether this is a later connection with the same ports than `moved`.
@@ -198,27 +184,6 @@ mod tests {
             flow.complete = complete;
             assert_eq!(flow.began_after(&caching(1000, None, &[])), later, "{complete} {origin}");
         }
-    }
-
-    #[test]
-    fn a_flow_with_overflowing_or_inconsistent_numbers_is_unsound() {
-        let key = packet(1, 1).flow().unwrap();
-        let with = |change: &dyn Fn(&mut Flow)| {
-            let mut flow = caching(1000, Some(1), &[]);
-            change(&mut flow);
-            flow.is_sound(key)
-        };
-        assert!(with(&|_| {}));
-        for (at, sound) in [(FAR - 1, true), (FAR, false)] {
-            assert_eq!(with(&|f| f.top = at), sound);
-            assert_eq!(with(&|f| f.sent = at), sound);
-            assert_eq!(with(&|f| (f.sent, f.settled) = (FAR - 1, at)), sound);
-            assert_eq!(with(&|f| f.acked = Some(at)), sound);
-            assert_eq!(with(&|f| f.fin = Some(at)), sound);
-        }
-        assert!(with(&|f| (f.sent, f.settled) = (5, 5)));
-        assert!(!with(&|f| (f.sent, f.settled) = (5, 6)));
-        assert!(with(&|f| f.dups = u32::MAX / 2 - 1) && !with(&|f| f.dups = u32::MAX / 2));
     }
 
     /// Unacknowledged data that was sent over the old radio, and that was not retransmitted or reported

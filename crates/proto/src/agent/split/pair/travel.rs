@@ -4,7 +4,6 @@ use super::{Absence, Doubt, Ends, Fate, Pair, Room, Shared};
 use crate::machine::{Out, Side};
 use crate::tcp::Connection;
 use crate::tcp::connection::Snapshot;
-use crate::travel::FAR;
 use crate::travel::travels;
 use crate::units::{Span, Time};
 use crate::wire::FlowKey;
@@ -24,22 +23,6 @@ pub(in crate::agent) struct Moved {
 travels!(Moved { halves, from_left, open_for, rooms });
 
 impl Moved {
-    /// Whether such a pair is possible.
-    pub(in crate::agent) fn is_sound(&self) -> bool {
-        let [left, right] = self.rooms.map(|(limit, _)| u64::from(limit));
-        let [from_left, from_right] = &self.halves;
-        let bounded = |(limit, freed): &(u32, u64)| (1..=1 << 30).contains(limit) && *freed < FAR;
-        // A half that has ended accepts no more data, so the other half must have received its end.
-        let ended = |from: &Snapshot, to: &Snapshot| !to.has_ended() || from.has_received_fin();
-        self.rooms.iter().all(bounded)
-            && from_left.is_sound([left, right])
-            && from_right.is_sound([right, left])
-            && from_right.held() <= from_left.unread()
-            && from_left.held() <= from_right.unread()
-            && ended(from_left, from_right)
-            && ended(from_right, from_left)
-    }
-
     /// Whether its halves acknowledge for each other (M-TCP).
     pub(in crate::agent) fn acks_end_to_end(&self) -> bool {
         self.halves.iter().all(Snapshot::acks_end_to_end)
