@@ -121,11 +121,14 @@ fn queues_and_random_losses_are_no_policers() {
 /// What exceeds the rate waits in a queue of some length: a shaper.
 #[test]
 fn a_shaper_is_no_policer() {
-    for line in ["rate 5mbit burst 64kb limit 100kb", "rate 10mbit burst 250kb limit 60kb"] {
-        let stage = format!("tbf = {{ line = \"{line}\", towards = \"right\" }}");
+    for keys in [
+        "rate = \"5mbit\", burst = \"64KiB\", limit = \"100KiB\"",
+        "rate = \"10mbit\", burst = \"250KiB\", limit = \"60KiB\"",
+    ] {
+        let stage = format!("tbf = {{ {keys}, towards = \"right\" }}");
         let sent = sent(&stage, &[], 1);
         assert!(sent.losses.len() > 5, "{}", sent.losses.len());
-        assert_eq!(policer(&sent), None, "{line}: {:?}", sent.verdict.cause);
+        assert_eq!(policer(&sent), None, "{keys}: {:?}", sent.verdict.cause);
     }
 }
 

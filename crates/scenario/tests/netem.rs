@@ -123,7 +123,7 @@ fn numbers_without_a_unit_are_reported() {
 }
 
 #[test]
-fn token_buckets_and_policers_are_read_from_keys_and_lines() {
+fn token_buckets_and_policers_are_read_from_keys() {
     let stage = |text: &str| {
         first(&format!("[[path]]\n{text}\n[[path]]\nlink = {{ rate = \"9mbit\" }}\n")).0
     };
@@ -134,14 +134,8 @@ fn token_buckets_and_policers_are_read_from_keys_and_lines() {
     let keys = tbf("rate = \"1mbit\", burst = \"10KiB\", latency = \"50ms\"");
     // 6250 bytes in 50 ms, and a burst.
     assert_eq!((keys.burst, keys.limit), (10_240, 16_490));
-    let line =
-        "line = \"tc qdisc add dev eth0 root handle 1: tbf rate 1mbit burst 10kb latency 50ms\"";
-    assert_eq!(tbf(line), keys);
-    assert_eq!(tbf("line = \"rate 1mbit buffer 10kb/8 lat 50ms\"").limit, keys.limit);
-    assert_eq!(tbf(&format!("{line}, rate = \"2mbit\"")).limit, 22_740);
-    assert_eq!(tbf(&format!("{line}, limit = \"5kB\"")).limit, 5000);
     let peak = tbf(
-        "line = \"rate 1mbit burst 10kb limit 20kb peakrate 2mbit mtu 2000 overhead 4 mpu 64 linklayer atm\"",
+        "rate = \"1mbit\", burst = \"10KiB\", limit = \"20KiB\", peak-rate = \"2mbit\", mtu = 2000, overhead = 4, mpu = 64, atm = true",
     );
     assert_eq!(
         (peak.peak.map(|(rate, mtu)| (rate.bps(), mtu)), peak.limit),
@@ -153,9 +147,8 @@ fn token_buckets_and_policers_are_read_from_keys_and_lines() {
         other => panic!("{other:?}"),
     };
     let keys = police("rate = \"1mbit\", burst = \"10KiB\", towards = \"right\"");
-    let line = "line = \"action police rate 1mbit burst 10kb conform-exceed drop/pass\", towards = \"right\"";
-    assert_eq!((police(line), keys.mtu), (keys.clone(), 2040));
-    let packets = police("line = \"pkts_rate 1000 pkts_burst 5 drop\"");
+    assert_eq!(keys.mtu, 2040);
+    let packets = police("packet-rate = 1000, packet-burst = 5");
     assert_eq!((packets.by, packets.mtu), (By::Packets { rate: 1000, burst: 5 }, u32::MAX));
 }
 
@@ -181,31 +174,6 @@ fn invalid_token_buckets_and_policers_are_refused() {
     let low =
         "rate = \"1mbit\", burst = 5000, latency = \"5ms\", peak-rate = \"1mbit\", mtu = 2000";
     refused("tbf", low, bad, "path.1.tbf.peak-rate", &["does not exceed the rate"]);
-    refused(
-        "tbf",
-        "line = \"rate 1mbit brust 5kb\"",
-        bad,
-        "path.1.tbf.line",
-        &["no `brust`", "burst"],
-    );
-    refused("tbf", "line = \"rate 1mbit rate 2mbit\"", bad, "path.1.tbf.line", &["one too many"]);
-    refused("tbf", "line = \"rate 50%\"", bad, "path.1.tbf.line", &["not modelled"]);
-    refused(
-        "police",
-        "line = \"rate 1mbit burst 5kb\"",
-        bad,
-        "path.1.police.line",
-        &["`drop` is missing"],
-    );
-    refused(
-        "police",
-        "line = \"avrate 1mbit drop\"",
-        bad,
-        "path.1.police.line",
-        &["`avrate` is not modelled"],
-    );
-    let pipe = "line = \"rate 1mbit burst 5kb conform-exceed pipe\"";
-    refused("police", pipe, bad, "path.1.police.line", &["`pipe` is not modelled"]);
     let two = "rate = \"1mbit\", burst = 5000, packet-rate = 5, packet-burst = 5";
     refused("police", two, bad, "path.1.police.packet-rate", &["bytes or packets"]);
 }

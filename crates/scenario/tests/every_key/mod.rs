@@ -12,13 +12,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use lasthop_proto::describe::{Form, Need, Value};
 use lasthop_proto::units::{Bytes, Rate, Span};
 use lasthop_proto::{agent, channel, link, mac};
-use lasthop_scenario::keys::{Listed, list};
 use lasthop_scenario::manual::written;
+use lasthop_scenario::keys::{Listed, list};
 use lasthop_scenario::{PARTS, parse};
 
 /// The fields of keys with another name; an empty list represents several fields.
 const FIELDS: &[(&str, &[&str])] = &[
     ("give-up", &["giving_up"]),
+    ("mpu", &["least"]),
     ("recv-buffer", &["recv_buffer", "recv_memory"]),
     // Keywords of whole configurations.
     ("preset", &[]),

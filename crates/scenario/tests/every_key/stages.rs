@@ -34,7 +34,6 @@ fn shaper(kind: &str, key: &str, value: &str) -> (String, String) {
         _ => {}
     }
     let others = |other: &&(&str, &str)| match key {
-        "line" => false,
         "latency" => other.0 != "limit",
         "packet-rate" => other.0 != "rate" && other.0 != "burst",
         key => other.0 != key,

@@ -1,4 +1,4 @@
-//! Stages that behave like queueing disciplines and filters of Linux, and parsers of their `tc` lines.
+//! Stages that behave like queueing disciplines and filters of Linux, and a parser of `tc` lines of netem.
 //!
 //! Each follows the kernel's order and arithmetic, so a line measured with `tc` gives the same delays here:
 //! [`Emulator`] is `netem`, [`Tbf`] the token bucket filter, [`Police`] the policer.

@@ -12,9 +12,7 @@ use std::collections::VecDeque;
 use serde::Serialize;
 
 use super::tokens::{LISTED, Measure, Tokens};
-use super::words::{LineError, Words, count, size, size_and_cell, time, wrong};
-use crate::describe::{Form, Need};
-use crate::describe::{Keys, Kind, System, Value};
+use crate::describe::{Keys, Kind, System};
 use crate::event::{Cause, Op};
 use crate::machine::{Machine, Out, Side};
 use crate::units::{Bytes, Rate, Span, Time};
@@ -49,147 +47,60 @@ pub struct TbfConfig {
     pub towards: Option<Side>,
 }
 
-/// Values parsed so far from a line or keys.
-#[derive(Clone, Default)]
-struct Given {
-    rate: Option<Rate>,
-    burst: Option<u32>,
-    limit: Option<u32>,
-    latency: Option<Span>,
-    peak: Option<Rate>,
-    mtu: Option<u32>,
-    measure: Measure,
+/// The keys of both kinds of token buckets.
+pub(super) struct Bucket {
+    pub rate: Option<Rate>,
+    pub burst: Option<u32>,
+    pub peak: Option<Rate>,
+    pub mtu: Option<u32>,
+    pub measure: Measure,
+    /// The only direction in which the stage has an effect.
+    pub towards: Option<Side>,
 }
 
-fn example(option: &str) -> &'static str {
-    match option {
-        "rate" => "rate 10mbit",
-        "burst" | "buffer" | "maxburst" => "burst 32kb",
-        "limit" => "limit 100kb",
-        "peakrate" => "peakrate 20mbit mtu 2000",
-        "mtu" | "minburst" => "mtu 2000",
-        "mpu" => "mpu 64",
-        "overhead" => "overhead 4",
-        "linklayer" => "linklayer ethernet",
-        _ => "latency 50ms",
+impl Bucket {
+    /// Reads the keys; `mtu` describes that key.
+    pub(super) fn keys(k: &mut Keys<'_>, mtu: &'static str) -> Bucket {
+        let [mut rate, mut peak] = [None, None];
+        k.maybe_rate("rate", &mut rate, "the rate of the tokens");
+        let burst = size(k, "burst", "the bytes that pass at once when the bucket is full");
+        k.maybe_rate(
+            "peak-rate",
+            &mut peak,
+            "the rate at which a burst passes; infinite by default",
+        );
+        let mtu = size(k, "mtu", mtu);
+        let mut measure = Measure::default();
+        let doc = "bytes added to each packet, as an Ethernet header";
+        k.count("framing", &mut measure.framing, 0..=10_000, doc);
+        let doc = "further bytes of each frame, which only the rate counts";
+        k.count("overhead", &mut measure.overhead, 0..=65_535, doc);
+        let doc = "the bytes that the rate counts for a shorter frame";
+        k.count("mpu", &mut measure.least, 0..=u32::MAX.into(), doc);
+        k.flag("atm", &mut measure.atm, "whether the rate counts ATM cells, 53 bytes for 48");
+        let sides = [("right", Side::Right), ("left", Side::Left)];
+        let doc = "the only direction in which it has an effect; both by default";
+        let towards = k.maybe_word("towards", &sides, doc);
+        Bucket { rate, burst, peak, mtu, measure, towards }
     }
 }
 
-/// Parses the value of `mpu`, `overhead` or `linklayer`.
-pub(super) fn measured(words: &mut Words<'_>, measure: &mut Measure) -> Result<(), LineError> {
-    match words.option {
-        "mpu" => measure.least = words.value(size)?,
-        "overhead" => measure.overhead = words.value(|word| count(word).filter(|n| *n < 65_536))?,
-        _ => {
-            let layer = |word: &str| match word {
-                "ethernet" | "adsl" if word == "ethernet" => Some(false),
-                "atm" | "adsl" => Some(true),
-                _ => None,
-            };
-            measure.atm = words.value(layer)?;
-        }
-    }
-    Ok(())
-}
-
-impl Given {
-    /// Parses the words after `tbf`, or a whole command line with it.
-    fn parse(text: &str) -> Result<Given, LineError> {
-        // Abbreviations as in `tc`; `mtu` and `rate` must be complete.
-        const SHORT: [&str; 6] = ["limit", "latency", "burst", "peakrate", "overhead", "linklayer"];
-        const WHOLE: [&str; 6] = ["buffer", "maxburst", "mtu", "minburst", "mpu", "rate"];
-        let mut words = Words::behind(text, "tbf", example);
-        let mut given = Given::default();
-        while let Some(word) = words.next() {
-            let whole = WHOLE.into_iter().find(|option| *option == word);
-            let short = || SHORT.into_iter().find(|option| option.starts_with(word));
-            let Some(option) = whole.or_else(short) else {
-                let help = "tbf has rate, burst, limit, latency, peakrate, mtu, mpu, overhead and linklayer";
-                return Err(wrong(format!("tbf has no `{word}`"), help));
-            };
-            words.option = option;
-            let twice = match option {
-                "rate" => given.rate.is_some(),
-                "burst" | "buffer" | "maxburst" => given.burst.is_some(),
-                "limit" | "latency" => given.limit.is_some() || given.latency.is_some(),
-                "peakrate" => given.peak.is_some(),
-                "mtu" | "minburst" => given.mtu.is_some(),
-                _ => false,
-            };
-            if twice {
-                let help = "write each option once, and either `limit` or `latency`";
-                return Err(wrong(format!("`{option}` is one too many"), help));
-            }
-            match option {
-                "rate" => given.rate = words.rate()?,
-                "burst" | "buffer" | "maxburst" => given.burst = Some(words.value(size_and_cell)?),
-                "limit" => given.limit = Some(words.value(size)?),
-                "latency" => given.latency = Some(words.value(time)?),
-                "peakrate" => given.peak = words.rate()?,
-                "mtu" | "minburst" => given.mtu = Some(words.value(size_and_cell)?),
-                _ => measured(&mut words, &mut given.measure)?,
-            }
-        }
-        Ok(given)
-    }
-}
-
-/// Reads the key with a `tc` line.
-pub(super) fn line<T: Default>(
-    k: &mut Keys<'_>,
-    example: &'static str,
-    parse: impl Fn(&str) -> Result<T, LineError>,
-) -> T {
-    let doc = "the same in the syntax of `tc`; other keys override it";
-    let Value::Text(text) =
-        k.value("line", Form::Text(example), Need::Else(""), Value::Absent, doc)
-    else {
-        return T::default();
-    };
-    parse(&text).unwrap_or_else(|error| {
-        let message = format!("`{}`: {}", k.path("line"), error.message);
-        k.refuse("line", message, "not the syntax of `tc`", error.help);
-        T::default()
-    })
-}
-
-/// Reads a key with the only direction in which a stage has an effect.
-pub(super) fn towards(k: &mut Keys<'_>) -> Option<Side> {
-    let sides = [("right", Side::Right), ("left", Side::Left)];
-    k.maybe_word("towards", &sides, "the only direction in which it has an effect; both by default")
+/// Reads a key with a size of at most 32 bits.
+fn size(k: &mut Keys<'_>, key: &'static str, doc: &'static str) -> Option<u32> {
+    let mut size = None;
+    k.maybe(key, &mut size, Bytes(1)..=Bytes(u32::MAX.into()), doc);
+    size.and_then(|size| u32::try_from(size.0).ok())
 }
 
 impl TbfConfig {
     /// Reads the keys of the stage.
     pub fn keys(k: &mut Keys<'_>) -> TbfConfig {
-        const MOST: Bytes = Bytes(u32::MAX as u64);
-        let example = "\"rate 10mbit burst 32kb latency 50ms\"";
-        let mut given = line(k, example, Given::parse);
-        let of_line = given.limit.is_some() || given.latency.is_some();
-        k.maybe_rate("rate", &mut given.rate, "the rate of the tokens");
-        let doc = "the bytes that pass at once when the bucket is full";
-        let burst = size_key(k, "burst", given.burst, Bytes(1)..=MOST, doc);
-        let doc = "the bytes that may wait; either this or `latency`";
-        let limit =
-            size_key(k, "limit", given.limit.filter(|_| !k.has("latency")), Bytes(1)..=MOST, doc);
-        let mut latency = given.latency.filter(|_| !k.has("limit"));
+        let doc = "the bytes that pass at once at the peak rate";
+        let Bucket { rate, burst, peak, mtu, measure, towards } = Bucket::keys(k, doc);
+        let limit = size(k, "limit", "the bytes that may wait; either this or `latency`");
+        let mut latency = None;
         let doc = "the longest time that a packet waits; either this or `limit`";
         k.maybe("latency", &mut latency, Span(1)..=Span::secs(1000), doc);
-        k.maybe_rate(
-            "peak-rate",
-            &mut given.peak,
-            "the rate at which a burst passes; infinite by default",
-        );
-        let doc = "the bytes that pass at once at the peak rate";
-        let mtu = size_key(k, "mtu", given.mtu, Bytes(1)..=MOST, doc);
-        let mut measure = given.measure;
-        k.count(
-            "framing",
-            &mut measure.framing,
-            0..=10_000,
-            "bytes added to each packet, as an Ethernet header",
-        );
-        let towards = towards(k);
         if k.has("limit") && k.has("latency") {
             let message = format!("`{}` and `limit` exclude each other", k.path("latency"));
             k.refuse(
@@ -199,13 +110,13 @@ impl TbfConfig {
                 "write one of them: the limit is the rate times the latency, plus the burst",
             );
         }
-        let rate = k.demand("rate", given.rate, LISTED);
+        let rate = k.demand("rate", rate, LISTED);
         let burst = k.demand("burst", burst, 1);
         let of = |rate: Rate, span: Span, burst: u32| {
             let bytes = u128::from(rate.bps()) * u128::from(span.0) / 8_000_000_000;
             bytes.saturating_add(burst.into()).min(u128::from(u32::MAX)) as u32
         };
-        let peak = match (given.peak, mtu) {
+        let peak = match (peak, mtu) {
             (Some(peak), Some(mtu)) => Some((peak, mtu)),
             (Some(peak), None) => Some((peak, k.demand("mtu", None, 1))),
             (None, _) => None,
@@ -213,15 +124,10 @@ impl TbfConfig {
         if let Some((peak, _)) = peak
             && peak <= rate
         {
-            let key = if k.has("peak-rate") { "peak-rate" } else { "line" };
-            let message =
-                format!("`{}`: a peak rate of {peak} does not exceed the rate", k.path(key));
-            k.refuse(
-                key,
-                message,
-                "no peak",
-                "write one above the rate, or leave it and `mtu` out",
-            );
+            let path = k.path("peak-rate");
+            let message = format!("`{path}`: a peak rate of {peak} does not exceed the rate");
+            let help = "write one above the rate, or leave it and `mtu` out";
+            k.refuse("peak-rate", message, "no peak", help);
         }
         let limit = match (limit, latency) {
             (Some(limit), _) => limit,
@@ -229,24 +135,10 @@ impl TbfConfig {
                 let by_rate = of(rate, latency, burst);
                 peak.map_or(by_rate, |(peak, mtu)| by_rate.min(of(peak, latency, mtu)))
             }
-            (None, None) if of_line => 0,
             (None, None) => k.demand("latency", None, 0),
         };
         TbfConfig { rate, burst, limit, peak, measure, towards }
     }
-}
-
-/// Reads a key with a size of at most 32 bits.
-pub(super) fn size_key(
-    k: &mut Keys<'_>,
-    key: &'static str,
-    given: Option<u32>,
-    range: core::ops::RangeInclusive<Bytes>,
-    doc: &'static str,
-) -> Option<u32> {
-    let mut size = given.map(|bytes| Bytes(bytes.into()));
-    k.maybe(key, &mut size, range, doc);
-    size.and_then(|size| u32::try_from(size.0).ok())
 }
 
 #[derive(Clone, Debug)]

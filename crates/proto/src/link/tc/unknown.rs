@@ -4,19 +4,18 @@ use super::words::{LineError, wrong};
 
 /// The error for a word that is none of the `options`.
 pub(super) fn no_option(word: &str, options: &[&'static str]) -> LineError {
-    let separate = |line: &str| {
-        let help = format!(
-            "give it a separate `[[path]]` next to the link: `{word} = {{ line = \"{line}\" }}`"
-        );
+    let separate = |keys: &str| {
+        let help =
+            format!("give it a separate `[[path]]` next to the link: `{word} = {{ {keys} }}`");
         wrong(format!("`{word}` is a separate stage"), help)
     };
     let none = |help: &str| wrong(format!("netem has no `{word}`"), help);
     match word {
-        "tbf" => separate("rate 10mbit burst 32kb latency 50ms"),
-        "police" => separate("rate 10mbit burst 100kb"),
+        "tbf" => separate("rate = \"10mbit\", burst = \"32KiB\", latency = \"50ms\""),
+        "police" => separate("rate = \"10mbit\", burst = \"100KiB\""),
         "htb" | "hfsc" | "cbq" => none(
-            "a limit of the rate is `rate 10mbit` in this line, or a separate stage: `tbf = { line = \"rate 10mbit burst \
-             32kb latency 50ms\" }`",
+            "a limit of the rate is `rate 10mbit` in this line, or a separate stage: `tbf = { rate = \"10mbit\", \
+             burst = \"32KiB\", latency = \"50ms\" }`",
         ),
         "codel" | "fq_codel" | "cake" | "pie" | "fq_pie" | "red" | "fq" | "sfq" | "pfifo"
         | "bfifo" => none(

@@ -205,16 +205,6 @@ pub(super) fn size(word: &str) -> Option<u32> {
     (size < 4_294_967_296.0).then_some(size as u32)
 }
 
-/// A size, optionally with a slash and the cell width of old kernels' tables, which has no effect.
-pub(super) fn size_and_cell(word: &str) -> Option<u32> {
-    match word.split_once('/') {
-        None => size(word),
-        Some((bytes, cell)) => {
-            size(bytes).filter(|_| count(cell).is_some_and(u32::is_power_of_two))
-        }
-    }
-}
-
 /// A whole number: decimal, hexadecimal or octal.
 pub(super) fn count(word: &str) -> Option<u32> {
     u32::try_from(signed(word)?).ok()
@@ -258,7 +248,6 @@ mod tests {
             [Some(102_400), Some(131_072_000), Some(0), Some(100), Some(256)]
         );
         assert_eq!(["4g", "1x", "-1", "1kib"].map(size), [None; 4]);
-        assert_eq!(["10kb/8", "10kb/7", "10kb/"].map(size_and_cell), [Some(10_240), None, None]);
         let bps = |word| rate(word).map(|rate| rate.map_or(0, Rate::bps));
         let cases = ["1mbit", "1e3kbit", "15", "7", "1tbit", "1kibit", "2KBps", "0.5gbit", "0"];
         let expected =
