@@ -1,19 +1,18 @@
 //! The HTTP server of the metrics and its limits.
 //!
-//! One thread serves all connections without blocking. Each is read and written as far as possible, within
-//! [`SLOWEST`]. At [`MAX_CONNECTIONS`] open connections, a new one replaces the oldest, so silent connections
-//! do not exclude others. A request is read up to its empty line, at most [`MAX_REQUEST`] bytes.
+//! Each connection has a thread, which reads a request up to its empty line, at most [`MAX_REQUEST`] bytes, within
+//! [`SLOWEST`]. At [`MAX_CONNECTIONS`] open connections, a new one replaces the oldest, so silent connections do not
+//! exclude others.
 
-use std::io::{self, ErrorKind, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::os::fd::AsFd as _;
-use std::sync::Arc;
+use std::collections::VecDeque;
+use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use lasthop_proto::units::{Span, Time};
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use super::Figures;
 use crate::clock::Clock;
@@ -24,11 +23,8 @@ pub const MAX_REQUEST: usize = 8 << 10;
 /// Limit of open connections.
 pub const MAX_CONNECTIONS: usize = 32;
 
-/// Time limit of a connection.
+/// Time limit of a request, and of a client that reads nothing.
 const SLOWEST: Span = Span::secs(2);
-
-/// Interval at which silent connections are checked, ms.
-const GLANCE_MS: u16 = 200;
 
 /// A served end point. Dropping it stops the server.
 #[derive(Debug)]
@@ -66,109 +62,56 @@ pub fn serve(running: Arc<dyn Figures>, address: SocketAddr) -> io::Result<Endpo
         return Err(io::Error::new(ErrorKind::InvalidInput, why));
     }
     let listener = TcpListener::bind(address)?;
-    listener.set_nonblocking(true)?;
     let address = listener.local_addr()?;
     let over = Arc::new(AtomicBool::new(false));
     let ended = over.clone();
     let listening = thread::Builder::new().name("metrics".to_owned()).spawn(move || {
-        let clock = Clock::start();
-        let mut open = Vec::new();
+        let mut open: VecDeque<Weak<TcpStream>> = VecDeque::new();
         while !ended.load(Ordering::Relaxed) {
-            wait(&listener, &open);
-            let now = clock.now();
-            open.retain_mut(|connection: &mut Connection| connection.advance(now, &*running));
-            accept(&listener, now, &mut open);
+            let Ok((stream, _)) = listener.accept() else { continue };
+            let (stream, running) = (Arc::new(stream), running.clone());
+            open.retain(|stream| stream.strong_count() > 0);
+            if open.len() >= MAX_CONNECTIONS {
+                let oldest = open.pop_front().and_then(|stream| stream.upgrade());
+                oldest.into_iter().for_each(|stream| _ = stream.shutdown(Shutdown::Both));
+            }
+            open.push_back(Arc::downgrade(&stream));
+            let _ = thread::Builder::new().spawn(move || converse(&stream, &*running));
         }
     })?;
     Ok(Endpoint { address, over, listening: Some(listening) })
 }
 
-/// Waits until a socket is ready.
-fn wait(listener: &TcpListener, open: &[Connection]) {
-    let mut fds = vec![PollFd::new(listener.as_fd(), PollFlags::POLLIN)];
-    fds.extend(open.iter().map(|connection| {
-        let interest =
-            if connection.answer.is_empty() { PollFlags::POLLIN } else { PollFlags::POLLOUT };
-        PollFd::new(connection.stream.as_fd(), interest)
-    }));
-    let timeout = match open {
-        [] => PollTimeout::NONE,
-        _ => PollTimeout::from(GLANCE_MS),
+/// Answers the request of a client.
+fn converse(mut stream: &TcpStream, running: &dyn Figures) -> io::Result<()> {
+    stream.set_write_timeout(Some(Duration::from_nanos(SLOWEST.0)))?;
+    let response = match request(stream)? {
+        Some(line) => response(answer(&line, running)),
+        None => response(("400 Bad Request", "one HTTP request, within two seconds\n".to_owned())),
     };
-    let _ = poll(&mut fds, timeout);
+    stream.write_all(&response)
 }
 
-/// Accepts waiting connections. At the limit the oldest one is dropped.
-fn accept(listener: &TcpListener, now: Time, open: &mut Vec<Connection>) {
-    for _ in 0..MAX_CONNECTIONS {
-        let Ok((stream, _)) = listener.accept() else { return };
-        if stream.set_nonblocking(true).is_err() {
-            continue;
+/// The first line of a request, empty if it is not text; `None` if the request is late or too long.
+fn request(mut stream: &TcpStream) -> io::Result<Option<String>> {
+    let clock = Clock::start();
+    let (mut head, mut buffer) = (Vec::new(), [0; 1024]);
+    while !head.windows(4).any(|end| end == b"\r\n\r\n") {
+        let left = SLOWEST.saturating_sub(clock.now().since(Time::ZERO));
+        if left == Span::ZERO || head.len() > MAX_REQUEST {
+            return Ok(None);
         }
-        if open.len() >= MAX_CONNECTIONS {
-            open.remove(0);
+        stream.set_read_timeout(Some(Duration::from_nanos(left.0)))?;
+        match stream.read(&mut buffer) {
+            Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
+            Ok(len) => head.extend_from_slice(&buffer[..len]),
+            Err(error)
+                if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
+            Err(error) => return Err(error),
         }
-        let (head, answer) = (Vec::new(), Vec::new());
-        open.push(Connection { stream, since: now, head, answer, written: 0 });
     }
-}
-
-/// A connection of a client.
-struct Connection {
-    stream: TcpStream,
-    since: Time,
-    /// Received part of the request.
-    head: Vec<u8>,
-    /// The response, and the number of its bytes already written.
-    answer: Vec<u8>,
-    written: usize,
-}
-
-impl Connection {
-    /// Reads and writes as far as possible. Returns whether the connection remains open.
-    fn advance(&mut self, now: Time, running: &dyn Figures) -> bool {
-        let late = now.since(self.since) > SLOWEST;
-        if self.answer.is_empty() {
-            match self.request() {
-                Ok(Some(line)) => self.answer = response(answer(&line, running)),
-                Ok(None) if late || self.head.len() > MAX_REQUEST => {
-                    let why = "one HTTP request, within two seconds\n".to_owned();
-                    self.answer = response(("400 Bad Request", why));
-                }
-                Ok(None) => return true,
-                Err(_) => return false,
-            }
-        } else if late {
-            return false;
-        }
-        while self.written < self.answer.len() {
-            match self.stream.write(&self.answer[self.written..]) {
-                Ok(len) => self.written += len,
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return error.kind() == ErrorKind::WouldBlock,
-            }
-        }
-        false
-    }
-
-    /// The first line of a complete request; empty if it is not text.
-    fn request(&mut self) -> io::Result<Option<String>> {
-        let mut buffer = [0; 1024];
-        while self.head.len() <= MAX_REQUEST {
-            match self.stream.read(&mut buffer) {
-                Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
-                Ok(len) => self.head.extend_from_slice(&buffer[..len]),
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(None),
-                Err(error) => return Err(error),
-            }
-            if self.head.windows(4).any(|end| end == b"\r\n\r\n") {
-                let line = self.head.split(|byte| *byte == b'\r').next().unwrap_or_default();
-                return Ok(Some(String::from_utf8(line.to_vec()).unwrap_or_default()));
-            }
-        }
-        Ok(None)
-    }
+    let line = head.split(|byte| *byte == b'\r').next().unwrap_or_default();
+    Ok(Some(String::from_utf8(line.to_vec()).unwrap_or_default()))
 }
 
 fn response((status, body): (&str, String)) -> Vec<u8> {
@@ -202,8 +145,6 @@ fn answer(line: &str, running: &dyn Figures) -> (&'static str, String) {
 
 #[cfg(test)]
 mod tests {
-    use std::net::TcpListener;
-
     use super::*;
 
     /// A page of this many bytes.
@@ -215,67 +156,34 @@ mod tests {
         }
     }
 
-    /// A client and its connection.
-    fn pair() -> (TcpStream, Connection) {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        let (stream, _) = listener.accept().unwrap();
-        stream.set_nonblocking(true).unwrap();
-        let connection = Connection {
-            stream,
-            since: Time::ZERO,
-            head: Vec::new(),
-            answer: Vec::new(),
-            written: 0,
-        };
-        (client, connection)
-    }
-
     const ASK: &[u8] = b"GET /metrics HTTP/1.1\r\n\r\n";
 
-    /// All bytes that the client receives, and the number of calls of `advance`.
-    fn all(
-        mut client: TcpStream,
-        mut connection: Connection,
-        figures: &dyn Figures,
-    ) -> (Vec<u8>, usize) {
-        let (mut got, mut rounds) = (Vec::new(), 1);
-        client.set_nonblocking(true).unwrap();
-        let mut buffer = vec![0; 1 << 16];
-        let mut more = true;
-        loop {
-            while more && connection.advance(Time::ZERO, figures) {
-                rounds += 1;
-                while let Ok(len @ 1..) = client.read(&mut buffer) {
-                    got.extend_from_slice(&buffer[..len]);
-                }
-            }
-            more = false;
-            let _ = connection.stream.shutdown(std::net::Shutdown::Write);
-            match client.read(&mut buffer) {
-                Ok(0) => return (got, rounds),
-                Ok(len) => got.extend_from_slice(&buffer[..len]),
-                Err(error) if error.kind() == ErrorKind::WouldBlock => {}
-                Err(error) => panic!("{error}"),
-            }
+    /// A client that has sent `request`, and the server's result once the client has read everything.
+    fn talk(request: &[u8], figures: usize, reads: bool) -> (Vec<u8>, io::Result<()>) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (stream, _) = listener.accept().unwrap();
+        client.write_all(request).unwrap();
+        let server = thread::spawn(move || converse(&stream, &Long(figures)));
+        let mut got = Vec::new();
+        if reads {
+            client.read_to_end(&mut got).unwrap();
         }
+        (got, server.join().unwrap())
     }
 
     #[test]
     fn a_page_larger_than_the_send_buffer_arrives_complete() {
-        let (mut client, connection) = pair();
-        client.write_all(ASK).unwrap();
-        let (got, rounds) = all(client, connection, &Long(32 << 20));
+        let (got, _) = talk(ASK, 32 << 20, true);
         let body = got.windows(4).position(|end| end == b"\r\n\r\n").unwrap() + 4;
         assert!(got.starts_with(b"HTTP/1.1 200 OK\r\n"));
         assert_eq!(got.len() - body, 32 << 20);
         assert!(got[body..].iter().all(|byte| *byte == b'x'));
-        assert!(rounds > 1, "it was to be more than a buffer holds");
     }
 
     #[test]
     fn each_request_has_its_answer() {
-        let cases: [(&[u8], usize, &str); 7] = [
+        let cases: [(&[u8], usize, &str); 8] = [
             (ASK, 1, "HTTP/1.1 200 OK\r\n"),
             (b"GET /metrics?x=1 HTTP/1.0\r\n\r\n", 1, "HTTP/1.1 200 OK\r\n"),
             (ASK, 0, "HTTP/1.1 503 Service Unavailable\r\n"),
@@ -283,11 +191,11 @@ mod tests {
             (b"PUT /metrics HTTP/1.1\r\n\r\n", 1, "HTTP/1.1 405 Method Not Allowed\r\n"),
             (b"GET /metrics\r\n\r\n", 1, "HTTP/1.1 400 Bad Request\r\n"),
             (b"\xff\xff HTTP/1.1\r\n\r\n", 1, "HTTP/1.1 400 Bad Request\r\n"),
+            // It waits for the rest, up to its limit of time.
+            (b"GET /metrics HT", 1, "HTTP/1.1 400 Bad Request\r\n"),
         ];
         for (request, figures, expected) in cases {
-            let (mut client, connection) = pair();
-            client.write_all(request).unwrap();
-            let (got, _) = all(client, connection, &Long(figures));
+            let (got, _) = talk(request, figures, true);
             let text = String::from_utf8_lossy(&got);
             let request = String::from_utf8_lossy(request);
             assert!(text.starts_with(expected), "{request}: {text}");
@@ -297,31 +205,15 @@ mod tests {
     }
 
     #[test]
-    fn a_slow_client_or_oversized_request_ends_the_connection() {
-        let figures = &Long(1);
-        let late = Time::ZERO + SLOWEST + Span::millis(1);
-        let (mut client, mut connection) = pair();
-        client.write_all(b"GET /metrics HT").unwrap();
-        assert!(connection.advance(Time::ZERO + SLOWEST, figures), "there is still time");
-        assert!(!connection.advance(late, figures), "it is late");
-        assert!(connection.answer.starts_with(b"HTTP/1.1 400"), "the client receives an error");
-
-        let (mut client, mut connection) = pair();
+    fn an_oversized_request_or_a_client_that_reads_nothing_ends_the_connection() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (stream, _) = listener.accept().unwrap();
         client.write_all(&vec![b'x'; MAX_REQUEST + 2000]).unwrap();
-        while connection.advance(Time::ZERO, figures) {}
-        assert!(connection.answer.starts_with(b"HTTP/1.1 400"), "no head is so long");
-
-        let (mut client, mut connection) = pair();
-        client.write_all(ASK).unwrap();
-        assert!(connection.advance(Time::ZERO, &Long(32 << 20)), "it has not been read");
-        assert!(!connection.advance(late, figures), "a client that does not read is closed");
-
-        let (client, mut connection) = pair();
+        assert_eq!(request(&stream).unwrap(), None, "no head is so long");
         drop(client);
-        assert!(
-            !connection.advance(Time::ZERO, figures),
-            "a client that has disconnected is closed"
-        );
-        assert!(connection.answer.is_empty());
+        assert!(request(&stream).is_err(), "a client that has disconnected is closed");
+        let (_, result) = talk(ASK, 32 << 20, false);
+        assert!(result.is_err(), "a client that does not read is closed");
     }
 }
