@@ -4,11 +4,15 @@
 use std::net::SocketAddr;
 
 use lasthop_proto::link::tulip::{Reliable, Rule};
-use lasthop_proto::tunnel::seal::{Key, Seal, Toy};
+use lasthop_proto::tunnel::seal::{self, Key, Seal};
 use lasthop_proto::tunnel::session::SessionConfig;
 use lasthop_proto::tunnel::{Tunnel, TunnelConfig};
 use lasthop_proto::units::{Span, Time};
 use libfuzzer_sys::fuzz_target;
+use toy::Toy;
+
+#[path = "../../crates/checks/shared/toy.rs"]
+mod toy;
 
 fn end(peer: Option<SocketAddr>, secret: u8) -> Tunnel<Toy> {
     let config = TunnelConfig {

@@ -8,8 +8,7 @@ use lasthop_proto::link::Fate;
 use lasthop_proto::rng::Stream;
 use lasthop_proto::units::Rate;
 use lasthop_proto::{agent, channel, link, mac, queue};
-use lasthop_scenario::keys::{Listed, list};
-use lasthop_scenario::manual::written;
+use lasthop_scenario::keys::{Listed, list, written};
 use lasthop_scenario::{Code, PARTS, Part, Scenario, Source, keys_of_hosts, parse};
 
 /// The traffic of a plain transfer.

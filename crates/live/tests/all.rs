@@ -21,3 +21,5 @@ mod vanishing;
 mod common;
 #[path = "support/frames_net.rs"]
 mod frames_net;
+#[path = "../../checks/shared/record.rs"]
+mod record;

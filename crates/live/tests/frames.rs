@@ -340,7 +340,7 @@ fn a_wrong_header_checksum_is_dropped_with_a_cause() {
         wire(Wires::default());
         quiet_hosts();
         let (left, right) = (socket("fh", "fl"), socket("mh", "mr"));
-        let station = station(lasthop_observe::Record::default(), || vec![snoop()]);
+        let station = station(crate::record::Record::default(), || vec![snoop()]);
         let mut ip = sealed(v4(PLAIN, 6, &tcp(&[], &[1, 2, 3])), 16);
         ip[10] ^= 1;
         let good = ethernet(RIGHT, LEFT, &[], 0x88b5, &[1; 50]);

@@ -14,7 +14,6 @@ pub mod layout;
 pub mod metrics;
 pub mod pcapng;
 pub mod ranges;
-mod record;
 pub mod sequence;
 pub mod stalls;
 pub mod stats;
@@ -24,8 +23,6 @@ pub mod subscribers;
 mod testing;
 pub mod timeouts;
 pub mod tools;
-
-pub use record::Record;
 
 use lasthop_proto::event::{Event, EventKind, Interest, Op};
 use lasthop_proto::machine::{Side, StageId};

@@ -8,8 +8,7 @@ use lasthop_proto::describe::{Form, Need, Value as Of};
 use lasthop_proto::{agent, channel};
 use serde_json::{Map, Value, json};
 
-use crate::keys::{Listed, list};
-use crate::manual::written;
+use crate::keys::{Listed, list, written};
 use crate::parts::errors::{KEYS, any_rate};
 use crate::schema::of;
 

@@ -33,6 +33,18 @@ pub(crate) fn names(listed: &[Listed]) -> Vec<&'static str> {
     listed.iter().map(|listed| listed.key.name).collect()
 }
 
+/// A value in the notation of a file; `None` for values without such a notation.
+pub fn written(value: &Value) -> Option<String> {
+    match value {
+        Value::Flag(_) | Value::Count(_) | Value::Number(_) | Value::Probability(_) => {
+            Some(value.to_string())
+        }
+        value => Some(value.to_string())
+            .filter(|text| !text.is_empty())
+            .map(|text| format!("\"{text}\"")),
+    }
+}
+
 struct Listing {
     found: Vec<Listed>,
     given: Option<(&'static str, &'static str)>,

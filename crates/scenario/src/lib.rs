@@ -36,7 +36,6 @@ mod grid;
 mod json_schema;
 pub mod keys;
 mod live;
-pub mod manual;
 pub mod model;
 mod parts;
 pub mod plan;

@@ -13,7 +13,7 @@ use std::time::Instant;
 
 use lasthop_observe::csv::{EventCsv, TcbCsv};
 use lasthop_observe::metrics::Metrics;
-use lasthop_observe::{Nothing, Record, Sink};
+use lasthop_observe::{Nothing, Sink};
 use lasthop_proto::agent::{AgentConfig, Router};
 use lasthop_proto::channel::{
     BitErrors, Channel, ErrorModel, Exponential, Modulation, Overlap, PacketBursts, Rayleigh,
@@ -33,6 +33,10 @@ use lasthop_scenario::{
     World,
 };
 use lasthop_sim::{RunEnd, no_ends, run_compiled};
+use record::Record;
+
+#[path = "../../checks/shared/record.rs"]
+mod record;
 
 fn run<S: Sink>(scenario: &Scenario, seed: u64, sink: &mut S) -> RunEnd {
     run_compiled(scenario, seed, &no_ends, sink)

@@ -28,6 +28,8 @@ mod parsed;
 mod power_save;
 mod queues_of_today;
 mod radios;
+#[path = "../../checks/shared/record.rs"]
+mod record;
 mod senders;
 mod session;
 mod sources;

@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
+use lasthop_observe::Sink;
 use lasthop_observe::metrics::{FlowMetrics, Metrics};
-use lasthop_observe::{Record, Sink};
 use lasthop_proto::event::{Event, EventKind, Interest};
 use lasthop_proto::link::LineConfig;
 use lasthop_proto::queue::{Discipline, Limit};
@@ -20,6 +20,7 @@ use crate::common::cells::roaming;
 use crate::common::hops::{hopping, scheduled};
 use crate::common::impaired::impaired;
 use crate::common::{Dice, coming_and_going, delay_held, disciplined, modern, worded};
+use crate::record::Record;
 
 /// FNV-1a over the text of every event: portable, and independent of memory layout.
 struct Digest(u64);

@@ -1,6 +1,6 @@
 //! A run in steps equals the whole run; endless loops and runs with too many events end.
 
-use lasthop_observe::{Nothing, Record};
+use lasthop_observe::Nothing;
 use lasthop_path::{End, TransferState};
 use lasthop_proto::event::Cause;
 use lasthop_proto::machine::{Machine, Out, Side};
@@ -8,6 +8,8 @@ use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::{Addr, Body, Flags, FlowKey, Packet, Segment, Seq};
 use lasthop_scenario::StageKind;
 use lasthop_sim::{Reason, Session, run_with};
+
+use crate::record::Record;
 
 #[test]
 fn a_run_in_steps_has_the_same_events_and_the_same_end() {

@@ -161,7 +161,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let bytes = Rc::new(Cell::new(0));
         let mut counted = CountedFile { file: Vec::new(), bytes: bytes.clone() };
-        let sink = lasthop_observe::Record::default();
+        let sink = lasthop_observe::Nothing;
         let mut bounded = Bounded { sink, bytes, most: Some(10), ends: None };
         assert!(bounded.accepts(Time(1)));
         counted.write_all(&[0; 10]).unwrap();

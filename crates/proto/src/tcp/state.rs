@@ -52,20 +52,6 @@ pub enum Input {
 }
 
 impl State {
-    /// Every state, in the order of a connection's life.
-    pub const ALL: [State; 10] = [
-        State::Closed,
-        State::SynSent,
-        State::SynReceived,
-        State::Established,
-        State::FinWait1,
-        State::FinWait2,
-        State::CloseWait,
-        State::Closing,
-        State::LastAck,
-        State::TimeWait,
-    ];
-
     /// The state after `input`; `None` if it is invalid in this state.
     pub fn after(self, input: Input) -> Option<State> {
         use State::*;
@@ -100,6 +86,20 @@ impl State {
 mod tests {
     use super::*;
 
+    /// Every state, in the order of a connection's life.
+    const STATES: [State; 10] = [
+        State::Closed,
+        State::SynSent,
+        State::SynReceived,
+        State::Established,
+        State::FinWait1,
+        State::FinWait2,
+        State::CloseWait,
+        State::Closing,
+        State::LastAck,
+        State::TimeWait,
+    ];
+
     const INPUTS: [Input; 9] = [
         Input::Open,
         Input::Syn,
@@ -115,7 +115,7 @@ mod tests {
     /// The whole matrix, so that review shows a change of any transition.
     #[test]
     fn the_transition_matrix() {
-        let rows: Vec<String> = State::ALL
+        let rows: Vec<String> = STATES
             .iter()
             .map(|state| {
                 let cells: Vec<String> = INPUTS

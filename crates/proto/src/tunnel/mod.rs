@@ -30,6 +30,9 @@ pub mod session;
 pub mod states;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+#[path = "../../../checks/shared/toy.rs"]
+mod toy;
 pub mod units;
 
 use core::net::SocketAddr;

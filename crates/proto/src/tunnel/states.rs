@@ -40,10 +40,6 @@ pub enum Input {
 }
 
 impl State {
-    /// All states.
-    pub const ALL: [State; 5] =
-        [State::Idle, State::Calling, State::Confirming, State::Up, State::Closed];
-
     /// Next state; `None` where the input is ignored.
     pub fn next(self, input: Input) -> Option<State> {
         use Input::{Call, Confirm, Goodbye, Heard, Silence, Stop, Welcome, Worn};
@@ -64,9 +60,14 @@ impl State {
     }
 }
 
-impl Input {
-    /// All inputs.
-    pub const ALL: [Input; 8] = [
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STATES: [State; 5] =
+        [State::Idle, State::Calling, State::Confirming, State::Up, State::Closed];
+
+    const INPUTS: [Input; 8] = [
         Input::Call,
         Input::Welcome,
         Input::Confirm,
@@ -76,27 +77,22 @@ impl Input {
         Input::Worn,
         Input::Stop,
     ];
-}
 
-/// The table as a Mermaid diagram.
-pub fn diagram() -> String {
-    let mut text = "stateDiagram-v2\n    [*] --> Idle\n".to_owned();
-    for state in State::ALL {
-        for to in State::ALL {
-            let inputs = Input::ALL.iter().filter(|input| state.next(**input) == Some(to));
-            let inputs: Vec<String> =
-                inputs.map(|input| format!("{input:?}").to_lowercase()).collect();
-            if !inputs.is_empty() {
-                text += &format!("    {state:?} --> {to:?}: {}\n", inputs.join(", "));
+    /// The table as a Mermaid diagram.
+    fn diagram() -> String {
+        let mut text = "stateDiagram-v2\n    [*] --> Idle\n".to_owned();
+        for state in STATES {
+            for to in STATES {
+                let inputs = INPUTS.iter().filter(|input| state.next(**input) == Some(to));
+                let inputs: Vec<String> =
+                    inputs.map(|input| format!("{input:?}").to_lowercase()).collect();
+                if !inputs.is_empty() {
+                    text += &format!("    {state:?} --> {to:?}: {}\n", inputs.join(", "));
+                }
             }
         }
+        text + "    Closed --> [*]\n"
     }
-    text + "    Closed --> [*]\n"
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
 
     #[test]
     fn the_documentation_shows_this_table() {
@@ -111,11 +107,11 @@ mod tests {
 
     #[test]
     fn every_state_but_the_last_can_be_left_and_reached() {
-        for state in State::ALL {
-            let leaves = Input::ALL.iter().any(|i| state.next(*i).is_some_and(|to| to != state));
+        for state in STATES {
+            let leaves = INPUTS.iter().any(|i| state.next(*i).is_some_and(|to| to != state));
             assert_eq!(leaves, state != State::Closed, "{state:?}");
-            let reached = State::ALL.iter().any(|from| {
-                *from != state && Input::ALL.iter().any(|input| from.next(*input) == Some(state))
+            let reached = STATES.iter().any(|from| {
+                *from != state && INPUTS.iter().any(|input| from.next(*input) == Some(state))
             });
             assert!(reached, "{state:?}");
         }

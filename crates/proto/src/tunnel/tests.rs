@@ -4,9 +4,9 @@ use core::net::SocketAddr;
 
 use proptest::prelude::*;
 
-use super::seal::Toy;
 use super::session::{Notice, SessionConfig, SessionCounts};
 use super::states::State;
+use super::toy::Toy;
 use super::*;
 use crate::rng::Stream;
 use crate::wire::checksum::checksum;

@@ -4,10 +4,11 @@ use core::net::SocketAddr;
 use std::cell::Cell;
 use std::rc::Rc;
 
-use super::seal::{Key, Seal, TAG, Toy, ToyKeys};
+use super::seal::{Key, Seal, TAG};
 use super::session::{Notice, Session, SessionConfig};
 use super::states::State;
 use super::tests::{Harm, NONE, World, at, config, udp};
+use super::toy::{Toy, ToyKeys};
 use super::*;
 
 const UP: [State; 2] = [State::Up, State::Up];

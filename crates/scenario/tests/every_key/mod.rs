@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use lasthop_proto::describe::{Form, Need, Value};
 use lasthop_proto::units::{Bytes, Rate, Span};
 use lasthop_proto::{agent, channel, link, mac};
-use lasthop_scenario::manual::written;
+use lasthop_scenario::keys::written;
 use lasthop_scenario::keys::{Listed, list};
 use lasthop_scenario::{PARTS, parse};
 

@@ -1,10 +1,11 @@
 //! Scenarios with QUIC and their runs.
 #![allow(dead_code, reason = "each test uses a part")]
 
-use lasthop_observe::Record;
 use lasthop_observe::metrics::{Metrics, RunMetrics};
 use lasthop_scenario::{Scenario, parse};
 use lasthop_sim::{RunEnd, layout, run_with};
+
+use crate::record::Record;
 
 /// A run with its metrics and events.
 pub struct CompletedRun {

@@ -2,5 +2,7 @@
 
 mod common;
 mod large;
+#[path = "../../../checks/shared/record.rs"]
+mod record;
 mod reordering;
 mod transfers;

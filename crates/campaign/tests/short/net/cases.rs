@@ -8,8 +8,7 @@ use lasthop_proto::rng::Stream;
 use lasthop_proto::tcp::words::TCPS;
 use lasthop_proto::units::{Bytes, Rate, Span};
 use lasthop_proto::{agent, channel, link, mac, queue};
-use lasthop_scenario::keys::{Listed, list};
-use lasthop_scenario::manual::written;
+use lasthop_scenario::keys::{Listed, list, written};
 use lasthop_scenario::{Scenario, Source, parse};
 
 use super::forms::position;

@@ -5,6 +5,8 @@ mod cases;
 mod forms;
 #[path = "../../../../checks/shared/golden.rs"]
 mod golden;
+#[path = "../../../../checks/shared/record.rs"]
+mod record;
 mod run_figures;
 mod systems;
 mod texts;

@@ -10,7 +10,7 @@ use lasthop_observe::layout::flow_name;
 use lasthop_observe::metrics::Metrics;
 use lasthop_observe::pcapng::{CapturePoint, CaptureSink};
 use lasthop_observe::sequence::{Sequence, Watch};
-use lasthop_observe::{Record, Sink, capture};
+use lasthop_observe::{Sink, capture};
 use lasthop_proto::event::{EventKind, Interest};
 use lasthop_proto::machine::StageId;
 use lasthop_proto::tcp::words::TCPS;
@@ -23,6 +23,7 @@ use lasthop_sim::{Session, layout};
 
 use super::cases::{At, Draft};
 use super::forms::{headers, json, viewed};
+use super::record::Record;
 use super::{Block, Digest, check, each, examples};
 
 /// Passes the recorded events to `sink`.

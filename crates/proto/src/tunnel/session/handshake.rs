@@ -415,8 +415,8 @@ fn address(of: SocketAddr) -> [u8; 18] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tunnel::seal::Toy;
     use crate::tunnel::tests::{at, config};
+    use crate::tunnel::toy::Toy;
 
     /// A cookie is valid for its requester, from the same port, until the end of the period after its own.
     #[test]
