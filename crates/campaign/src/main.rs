@@ -10,11 +10,12 @@ use lasthop_campaign::text;
 use lasthop_campaign::workers::{Tally, drive, progress};
 use lasthop_scenario::{Scenario, parse};
 use rustix::process::{Resource, Rlimit, setrlimit};
+use rustix::time::{ClockId, clock_gettime};
 
 /// Memory limit of a worker, in bytes.
 const MEMORY: u64 = 6 << 30;
-/// Time limit of a case.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Processor time of a case, in seconds.
+const PATIENCE: u64 = 60;
 const BOUNDS: Bounds = Bounds { events: 50_000, books: true };
 
 /// The limits of a case. Nearly all faults show early, and most of the time went into the few endless cases, so only
@@ -92,7 +93,7 @@ fn scenarios(options: &[&str]) -> Result<bool, String> {
         command
     };
     let tallies: Vec<std::io::Result<Tally>> = std::thread::scope(|scope| {
-        let drive = |i| drive(from + i, workers, PATIENCE, &start, &goes_on);
+        let drive = |i| drive(from + i, workers, &start, &goes_on);
         let threads: Vec<_> = (0..workers).map(|i| scope.spawn(move || drive(i))).collect();
         let join = |thread: std::thread::ScopedJoinHandle<'_, _>| {
             thread.join().unwrap_or_else(|_| Err(std::io::Error::other("a driver panicked")))
@@ -127,9 +128,9 @@ fn worker(from: u64, step: u64) -> Result<bool, String> {
     loop {
         // A write fails when the reader has exited.
         let mut say = |line: &str| writeln!(out, "case {case} {line}").and_then(|()| out.flush());
-        if say(progress::BEGINS).is_err() {
-            return Ok(true);
-        }
+        let used = clock_gettime(ClockId::ProcessCPUTime).tv_sec as u64;
+        let time = Rlimit { current: Some(used + PATIENCE), maximum: None };
+        setrlimit(Resource::Cpu, time).map_err(|e| format!("no limit of time: {e}"))?;
         let made = catch_unwind(|| text::case(case));
         let report = match made {
             Err(_) => format!("{} panicked where the scenario is read", progress::WRONG),
