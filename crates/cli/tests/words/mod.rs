@@ -210,7 +210,7 @@ fn values_with_units() {
         assert!(output.status.success() && text.contains("10mbit"), "{rate}: {text}");
     }
     workdir.link("netem = \"tbf rate 1mbit\"");
-    workdir.refused("run link.toml", &["`tbf` is a separate stage", "tbf = { line ="]);
+    workdir.refused("run link.toml", &["`tbf` is a separate stage", "tbf = { rate ="]);
     for line in [
         "limit 1000mbit",
         "limit 100k",
