@@ -1,6 +1,5 @@
 //! `lasthop energy` from a file to its answer.
 
-use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
@@ -12,14 +11,9 @@ const HEAD: &str = "horizon = \"4s\"\nruns = 3\n\
 const HOP: &str =
     "[[path]]\nradio = { rate = \"11mbit\", delay = \"1us\", queue = \"100p\" }\nmac = \"dcf\"\n";
 
-fn folder(name: &str) -> PathBuf {
-    let folder = std::env::temp_dir().join(format!("lasthop-energy-{name}-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).expect("a folder");
-    folder
-}
-
-fn lasthop(name: &str, text: &str, arguments: &[&str]) -> Output {
-    let file = folder(name).join("my.toml");
+fn lasthop(text: &str, arguments: &[&str]) -> Output {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("my.toml");
     std::fs::write(&file, text).expect("a file");
     Command::new(env!("CARGO_BIN_EXE_lasthop"))
         .arg("energy")
@@ -43,7 +37,7 @@ fn change<'v>(document: &'v Value, name: &str) -> &'v Value {
 
 #[test]
 fn both_hosts_have_batteries_and_their_power_is_itemised() {
-    let output = lasthop("both", &format!("{HEAD}{HOP}"), &["--json"]);
+    let output = lasthop(&format!("{HEAD}{HOP}"), &["--json"]);
     assert_eq!(output.status.code(), Some(0));
     let document = json(&output);
     let hosts = document["hosts"].as_array().expect("hosts");
@@ -73,7 +67,7 @@ fn both_hosts_have_batteries_and_their_power_is_itemised() {
 #[test]
 fn other_hardware_gives_another_answer() {
     let with = |hardware: &str| {
-        let output = lasthop("other", &format!("{HEAD}{HOP}"), &["--json", "--hardware", hardware]);
+        let output = lasthop(&format!("{HEAD}{HOP}"), &["--json", "--hardware", hardware]);
         let document = json(&output);
         let share = document["hosts"][1]["parts"][5]["share"].as_f64().expect("a share");
         let times = change(&document, "no-timestamps")["ratio"]["mean"].as_f64().expect("a ratio");
@@ -96,7 +90,7 @@ fn with_all_changes_applied_no_further_change_helps() {
     text = text.replace("side = \"left\"\n", "").replace("side = \"right\"\n", "");
     let hosts = format!("[host]\nreceiver = {fixed}\nsender = {fixed}\n");
     let text = text.replace("[[path]]", &format!("{hosts}[[path]]"));
-    let output = lasthop("nothing", &text, &[]);
+    let output = lasthop(&text, &[]);
     let shown = String::from_utf8_lossy(&output.stdout).into_owned();
     assert_eq!(output.status.code(), Some(1), "{shown}{}", String::from_utf8_lossy(&output.stderr));
     assert!(shown.contains("nothing would help"), "{shown}");
@@ -105,9 +99,10 @@ fn with_all_changes_applied_no_further_change_helps() {
 
 #[test]
 fn a_page_with_pictures_is_written() {
-    let out = folder("page").join("out");
+    let folder = tempfile::tempdir().expect("a folder");
+    let out = folder.path().join("out");
     let out_text = out.to_string_lossy().into_owned();
-    let output = lasthop("page", &format!("{HEAD}{HOP}"), &["-o", &out_text, "--host", "receiver"]);
+    let output = lasthop(&format!("{HEAD}{HOP}"), &["-o", &out_text, "--host", "receiver"]);
     assert_eq!(output.status.code(), Some(0));
     let page = std::fs::read_to_string(out.join("report.html")).expect("a page");
     for words in ["Where the joules go", "What would save most", "larger-mss", "<svg"] {
@@ -126,10 +121,10 @@ fn a_page_with_pictures_is_written() {
 #[test]
 fn a_part_of_a_battery_needs_no_battery_in_the_file() {
     let set = ["--json", "--seeds", "2", "--set", "host.sender.battery.base=0W"];
-    let document = json(&lasthop("part", &format!("{HEAD}{HOP}"), &set));
+    let document = json(&lasthop(&format!("{HEAD}{HOP}"), &set));
     assert_eq!(document["hosts"][1]["parts"][0]["power_w"]["mean"], 0.0);
     assert_eq!(document["hosts"][0]["parts"][0]["power_w"]["mean"], 6.155);
-    let output = lasthop("part", &format!("{HEAD}{HOP}"), &["--host", "nobody"]);
+    let output = lasthop(&format!("{HEAD}{HOP}"), &["--host", "nobody"]);
     assert_eq!(output.status.code(), Some(2));
     let message = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(message.contains("receiver, sender"), "{message}");

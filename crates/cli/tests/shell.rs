@@ -453,6 +453,19 @@ fn the_program_controls_the_terminal() {
         ];
         at_a_terminal(world, &steps);
         assert_none_left(world);
+        // The front, whose child keeps the link, continues with the program, before the keeper reports either.
+        let slow = "front=$(jobs -p); read keeper < <(cat /proc/$front/task/*/children); \
+                    read program < <(cat /proc/$keeper/task/*/children); kill -STOP $keeper; \
+                    kill -CONT $program $front; sleep 0.5; kill -CONT $keeper; sleep 0.5; jobs\n";
+        let steps = [
+            ("outer> ", &*here(&format!("-- {runs}"))),
+            ("RUNS", "\x1a"),
+            ("Stopped", slow),
+            ("Running", "kill %1; wait %1; echo code=$?.\n"),
+            ("code=143.", "exit\n"),
+        ];
+        at_a_terminal(world, &steps);
+        assert_none_left(world);
         // An interactive shell: prompt, jobs, window size, and the return of the terminal.
         let steps = [
             ("outer> ", &*here("")),

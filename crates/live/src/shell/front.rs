@@ -17,10 +17,6 @@ use crate::testbed::Error;
 use crate::testbed::enter;
 use crate::testbed::error::Tried as _;
 
-/// Time in which a stopped program may continue before the front stops too, ms. A terminal stops and
-/// continues both at once.
-const TOGETHER_MS: u8 = 100;
-
 /// Signals that are forwarded to the program.
 const SIGNALS: [Signal; 4] = [Signal::SIGHUP, Signal::SIGINT, Signal::SIGQUIT, Signal::SIGTERM];
 
@@ -92,7 +88,7 @@ fn converse(
     note: &mut dyn FnMut(&str),
 ) -> Result<Option<Ended>, Error> {
     let mut lines = BufReader::new(lines);
-    let mut ended = None;
+    let (mut ended, mut stopped) = (None, false);
     loop {
         if lines.buffer().is_empty() {
             wait(&[signals.as_fd(), lines.get_ref().as_fd()], PollTimeout::NONE);
@@ -108,20 +104,25 @@ fn converse(
         }
         let Some(line) = next(&mut lines)? else { return Ok(ended) };
         match line {
-            Line::Runs | Line::Continued => {}
+            Line::Runs => {}
             Line::Note(text) => note(&text),
             Line::Ended(how) => ended = Some(*how),
             Line::Failed { message, help } => return Err(Error::new(message, help)),
+            // A terminal stops and continues both at once. Then this line is old: the front reads it after both
+            // have continued. So it asks.
             Line::Stopped => {
-                let patience = PollTimeout::from(TOGETHER_MS);
-                let more = !lines.buffer().is_empty() || wait(&[lines.get_ref().as_fd()], patience);
-                if !more {
-                    // The program alone has stopped: the front stops too. A later SIGCONT for the front is
-                    // meant for the program.
-                    let _ = raise(Signal::SIGSTOP);
-                    let _ = write_line(&mut words, &Word::Signal(Signal::SIGCONT as i32));
-                }
+                stopped = true;
+                let _ = write_line(&mut words, &Word::IsStopped);
             }
+            Line::Continued => stopped = false,
+            Line::StillStopped if stopped => {
+                // The program alone has stopped: the front stops too. A later SIGCONT for the front is meant
+                // for the program.
+                let _ = raise(Signal::SIGSTOP);
+                stopped = false;
+                let _ = write_line(&mut words, &Word::Signal(Signal::SIGCONT as i32));
+            }
+            Line::StillStopped => {}
         }
     }
 }

@@ -6,7 +6,7 @@ use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::os::fd::AsFd as _;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Command, Stdio};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -15,10 +15,11 @@ use lasthop_proto::event::Interest;
 use lasthop_proto::machine::Side;
 use lasthop_proto::units::{Span, Time};
 use lasthop_scenario::{Argument, LivePath, Stage as Planned, parse_station};
+use nix::errno::Errno;
 use nix::mount::{MsFlags, mount};
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::signal::{Signal, kill};
-use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid, waitpid};
 use nix::unistd::{Pid, close};
 
 use super::capture::Capture;
@@ -49,12 +50,20 @@ type Own<'a> = &'a dyn Fn(&[&str]) -> Command;
 struct FrontPipe(Arc<Mutex<File>>);
 
 impl FrontPipe {
-    fn write(&self, line: &Line) {
-        let mut text = serde_json::to_vec(line).unwrap_or_default();
-        text.push(b'\n');
-        // A write error means that the front has exited, which ends this process too.
-        let _ = self.0.lock().unwrap_or_else(PoisonError::into_inner).write_all(&text);
+    fn lock(&self) -> MutexGuard<'_, File> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    fn write(&self, line: &Line) {
+        write(&mut self.lock(), line);
+    }
+}
+
+fn write(pipe: &mut File, line: &Line) {
+    let mut text = serde_json::to_vec(line).unwrap_or_default();
+    text.push(b'\n');
+    // A write error means that the front has exited, which ends this process too.
+    let _ = pipe.write_all(&text);
 }
 
 /// The keeper's main function. It reads orders from the descriptor `order` and writes lines to `answer`.
@@ -103,7 +112,7 @@ fn run(
     let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
     let _ = mount(Some("proc"), "/proc", Some("proc"), flags, None::<&str>);
     let program = Program::default();
-    obey(program.clone(), words);
+    obey(program.clone(), words, front.clone());
     let net = network(addresses)?;
     let joined = outside.map(|outside| outside.join(&net));
     if let Some(Err(error)) = &joined {
@@ -312,20 +321,33 @@ fn start(
     Ok(Pid::from_raw(child.id() as i32))
 }
 
+/// Changes of a child's state.
+const CHANGES: WaitPidFlag =
+    WaitPidFlag::WEXITED.union(WaitPidFlag::WUNTRACED).union(WaitPidFlag::WCONTINUED);
+
 /// Reaps all children of this process namespace and reports each change of `program`. Stops the station at
 /// its end.
 fn attend(program: Pid, station: Handle, front: FrontPipe) -> thread::JoinHandle<Option<End>> {
     thread::spawn(move || {
-        let flags = WaitPidFlag::WUNTRACED | WaitPidFlag::WCONTINUED;
         let end = loop {
+            if waitid(Id::All, CHANGES | WaitPidFlag::WNOWAIT) == Err(Errno::ECHILD) {
+                break None;
+            }
+            // A change is taken and reported under one lock, so that `obey` never reports an older state.
+            let mut pipe = front.lock();
+            let flags = WaitPidFlag::WUNTRACED | WaitPidFlag::WCONTINUED | WaitPidFlag::WNOHANG;
             match waitpid(None, Some(flags)) {
                 Ok(WaitStatus::Exited(pid, code)) if pid == program => break Some(End::Exit(code)),
                 Ok(WaitStatus::Signaled(pid, signal, _)) if pid == program => {
                     break Some(End::Signal(signal as i32));
                 }
-                Ok(WaitStatus::Stopped(pid, _)) if pid == program => front.write(&Line::Stopped),
-                Ok(WaitStatus::Continued(pid)) if pid == program => front.write(&Line::Continued),
-                Ok(_) | Err(nix::errno::Errno::EINTR) => {}
+                Ok(WaitStatus::Stopped(pid, _)) if pid == program => {
+                    write(&mut pipe, &Line::Stopped);
+                }
+                Ok(WaitStatus::Continued(pid)) if pid == program => {
+                    write(&mut pipe, &Line::Continued);
+                }
+                Ok(_) | Err(Errno::EINTR) => {}
                 Err(_) => break None,
             }
         };
@@ -335,18 +357,27 @@ fn attend(program: Pid, station: Handle, front: FrontPipe) -> thread::JoinHandle
     })
 }
 
-/// Forwards signals to `program`. A signal before its start ends this process. So does the end of the front,
-/// and then the kernel ends the namespace.
-fn obey(program: Program, words: BufReader<File>) {
+/// Forwards signals to `program`, and answers whether it is still stopped. A signal before its start ends this
+/// process. So does the end of the front, and then the kernel ends the namespace.
+fn obey(program: Program, words: BufReader<File>, front: FrontPipe) {
     thread::spawn(move || {
         for line in words.lines().map_while(Result::ok) {
-            let Ok(Word::Signal(number)) = serde_json::from_str(&line) else { continue };
+            let Ok(word) = serde_json::from_str(&line) else { continue };
             let pid = *program.lock().unwrap_or_else(PoisonError::into_inner);
-            match (pid, Signal::try_from(number)) {
-                (None, Ok(Signal::SIGCONT)) => {}
-                (None, _) => break,
-                (Some(pid), Ok(signal)) => drop(kill(pid, signal)),
-                (Some(_), Err(_)) => {}
+            match (pid, word) {
+                (Some(pid), Word::Signal(number)) => {
+                    let _ = Signal::try_from(number).map(|signal| kill(pid, signal));
+                }
+                (Some(pid), Word::IsStopped) => {
+                    let mut pipe = front.lock();
+                    let flags = CHANGES | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
+                    // After a change `attend` reports the new state.
+                    if waitid(Id::Pid(pid), flags) == Ok(WaitStatus::StillAlive) {
+                        write(&mut pipe, &Line::StillStopped);
+                    }
+                }
+                (None, Word::Signal(number)) if number != Signal::SIGCONT as i32 => break,
+                (None, _) => {}
             }
         }
         std::process::exit(1);

@@ -120,6 +120,8 @@ enum Line {
     Note(String),
     /// The program was stopped by a signal.
     Stopped,
+    /// The answer to `Word::IsStopped` if no change of the program is unreported.
+    StillStopped,
     /// The stopped program has continued.
     Continued,
     /// The program has ended.
@@ -134,6 +136,8 @@ enum Line {
 enum Word {
     /// A signal for the program.
     Signal(i32),
+    /// Asks whether the program is stopped now.
+    IsStopped,
 }
 
 /// Addresses of one nesting level. Each level has its own, so that a shell may run in a shell.
