@@ -21,12 +21,12 @@ FAILED = $(abspath $(or $(CARGO_TARGET_DIR),target))/failed.txt
 STEPS = setup fmt-check lint small build-tests tests other-tests
 
 # Runs all steps one after the other, even with -j, since they share the build directory. After a failed step the others still run.
-# After `setup`, `ahead` runs in the background, so it uses the cores that the steps leave idle.
+# After `setup`, `ahead` runs in the background until `tests`, so it uses the cores that the steps leave idle.
 test: ## Run all checks of CI; installs missing tools
 	@mkdir -p '$(dir $(FAILED))'; : >'$(FAILED)'; table=; failed=; ahead=; \
 	trap 'kill $$ahead 2>/dev/null; exit 130' INT TERM; for step in $(STEPS); do \
 		printf '\n== make %s\n' $$step; start=$$(date +%s); \
-		if [ $$step = other-tests ]; then wait $$ahead; fi; \
+		if [ $$step = tests ]; then wait $$ahead; fi; \
 		if $(MAKE) --no-print-directory $$step; then how=passed; else how=FAILED; failed="$$failed $$step"; fi; \
 		if [ $$step = setup ]; then nice -n 5 $(MAKE) --no-print-directory -j1 -k ahead >/dev/null 2>&1 & ahead=$$!; fi; \
 		line=$$(printf '%7s s  %-6s  make %s' $$(($$(date +%s) - start)) $$how $$step); \
@@ -47,13 +47,12 @@ test: ## Run all checks of CI; installs missing tools
 build-tests:
 	$(CARGO) test --locked --workspace --no-run --lib --bins --tests
 
-# In parallel, since the tests in the browser mostly wait.
+# In parallel, since tests in the browser and with real packets mostly wait.
 tests:
-	@MAKE='$(MAKE)' .ci/parallel code-tests web-test
+	@MAKE='$(MAKE)' .ci/parallel code-tests web-test python-test
 
-# Separate, since they lock the build directory for long.
-other-tests:
-	@MAKE='$(MAKE)' .ci/parallel python-test 'costs doc'
+# Separate, since `doc` locks the build directory for long.
+other-tests: costs doc
 
 setup: ## Install missing tools of the tests
 	@.ci/setup
@@ -126,10 +125,10 @@ readme: ## Regenerate the samples and pictures of README.md from runs of the pro
 	LASTHOP_WRITE_MANUAL=1 $(CARGO) test --locked --package lasthop --test cli readme::
 
 papers: ## Reproduce all claims of the papers, and regenerate the record of their verdicts and the pages of the papers
-	$(CARGO) build --locked --profile quick --package lasthop
+	$(CARGO) build --locked --release --package lasthop
 	mkdir -p target/papers
-	$(TARGET)/quick/lasthop reproduce --fresh --json -o target/papers > target/papers/answer.json
-	$(TARGET)/quick/lasthop reproduce $$(sed -n 's/^"\(.*\)" = .*seeds.*/\1/p' crates/papers/src/record.toml) --seed 21 --seeds 120 --json \
+	$(TARGET)/release/lasthop reproduce --fresh --json -o target/papers > target/papers/answer.json
+	$(TARGET)/release/lasthop reproduce $$(sed -n 's/^"\(.*\)" = .*seeds.*/\1/p' crates/papers/src/record.toml) --seed 21 --seeds 120 --json \
 		-o target/papers/many > target/papers/many.json
 	LASTHOP_PAPERS=$$PWD/target/papers/answer.json:$$PWD/target/papers/many.json $(CARGO) test --locked --package lasthop-papers --test pages the_pages
 	LASTHOP_WRITE_MANUAL=1 $(CARGO) test --locked --package lasthop-papers --test pages the_pages
@@ -171,16 +170,16 @@ code-tests: ## Run all tests of the code, including purity and licences
 # a few thousand.
 ATTACK ?= 1000000
 attack: ## Attack connections through every agent with ATTACK=1000000 packets from each side, in separate namespaces
-	ATTACK_PACKETS=$(ATTACK) $(CARGO) test --locked --profile quick --package lasthop-proto --test agents attacks:: -- --nocapture
-	ATTACK_PACKETS=$(ATTACK) $(CARGO) test --locked --profile quick --package lasthop-live --test live attack:: -- --nocapture --test-threads=1
+	ATTACK_PACKETS=$(ATTACK) $(CARGO) test --locked --release --package lasthop-proto --test agents attacks:: -- --nocapture
+	ATTACK_PACKETS=$(ATTACK) $(CARGO) test --locked --release --package lasthop-live --test live attack:: -- --nocapture --test-threads=1
 
-EXPLORE = $(TARGET)/quick/lasthop explore
+EXPLORE = $(TARGET)/release/lasthop explore
 EXPLORED = $(TARGET)/explored
 MATRIX = $(basename $(notdir $(wildcard crates/explore/matrix/*.toml)))
 FAULTS ?= 2
 
 explore: ## Explore every attack, and every pattern of two faults among 40 packets (FAULTS=3: of three among 20, for an hour); continues after Ctrl-C
-	$(CARGO) build --locked --profile quick --package lasthop
+	$(CARGO) build --locked --release --package lasthop
 	mkdir -p '$(EXPLORED)'
 	$(EXPLORE) explore --attacks -o '$(EXPLORED)/attacks.json'
 	for file in explore $(MATRIX:%=crates/explore/matrix/%.toml); do \
@@ -273,8 +272,7 @@ $(NODE_MODULES): web/package.json web/package-lock.json
 web-module:
 	$(CARGO) build --locked --quiet --profile module --package lasthop-web --target $(WASM)
 
-# Parts of `other-tests` that use the network or other build directories. `other-tests` repeats failed parts, so it reports their
-# errors.
+# Parts of later steps that use the network or other build directories. Those steps repeat failed parts, so they report the errors.
 ahead: $(if $(WITHOUT_BROWSER),,$(NODE_MODULES) web-module) $(if $(WITHOUT_VALGRIND),,costs-program) $(if $(WITHOUT_PYTHON),,$(PYTHON))
 
 web: web-module $(NODE_MODULES) ## Build the laboratory: target/web/lab.html, and target/web/folder for a web server
@@ -360,11 +358,11 @@ ifdef WITHOUT_VALGRIND
 	@test -z "$$CI"
 else
 	@$(MAKE) --no-print-directory costs-program
-	'$(TARGET)/quick/lasthop-costs' $(if $(RECORD),record) $(if $(CACHES),caches)
+	'$(TARGET)/release/lasthop-costs' $(if $(RECORD),record) $(if $(CACHES),caches)
 endif
 
 costs-program:
-	$(CARGO) build --locked --quiet --profile quick --package lasthop-sim --no-default-features --features costs --bin lasthop-costs
+	$(CARGO) build --locked --quiet --release --package lasthop-sim --no-default-features --features costs --bin lasthop-costs
 
 advisories: ## Check for known vulnerabilities of dependencies (needs cargo-deny and network; not part of `make test`)
 	$(CARGO) deny --all-features check

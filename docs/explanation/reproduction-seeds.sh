@@ -7,7 +7,7 @@
 # and that of the 120 seeds, which decides. Claims that measure this machine have no seeds. Stored evaluations of the same
 # program are reused.
 set -eu
-lasthop=${1:-target/quick/lasthop}
+lasthop=${1:-target/release/lasthop}
 [ $# -gt 0 ] && shift
 out=${OUT:-target/reproduction-seeds}
 mkdir -p "$out"

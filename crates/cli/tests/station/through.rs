@@ -218,7 +218,7 @@ fn packet_sockets_carry_files_for_every_agent() {
 
 /// Run times of programs with a kernel bridge and with stations, interleaved.
 #[test]
-#[ignore = "takes minutes: cargo test --profile quick -p lasthop --test cli station:: -- --ignored --nocapture programs_take"]
+#[ignore = "takes minutes: cargo test --release -p lasthop --test cli station:: -- --ignored --nocapture programs_take"]
 fn how_long_programs_take() {
     inside("through::how_long_programs_take", || {
         let bytes = 40_000_000;

@@ -74,13 +74,10 @@ pub fn of_text(page: &str, text: &str) -> Vec<DocCommand> {
 }
 
 /// The command of a line, if it is one of lasthop.
-fn command(line: &str) -> Option<String> {
+fn command(line: &str) -> Option<&str> {
     let line = line.strip_prefix("$ ").unwrap_or(line);
-    if let Some(rest) = line.strip_prefix("cargo run --profile quick -- ") {
-        return Some(format!("lasthop {rest}"));
-    }
     let bare = line.strip_prefix("sudo ").unwrap_or(line);
-    bare.starts_with("lasthop ").then(|| line.to_owned())
+    bare.starts_with("lasthop ").then_some(line)
 }
 
 /// Removes a comment: a `#` after a blank, or text after two blanks, outside of quotes.
