@@ -15,7 +15,6 @@ use crate::tcp::config::TcpConfig;
 use crate::units::{Span, Time};
 use interactive::Interactive;
 use space::Space;
-pub(super) use space::Stored;
 
 /// Number of immediate ACKs at the start of a connection, and after a duplicate segment.
 const FIRST: u32 = 16;
@@ -134,11 +133,20 @@ impl QuickAcks {
         &mut self.buffer
     }
 
-    /// Enlarges a buffer without memory, if its size is not fixed, and ends the immediate ACKs. Returns the least memory of
-    /// data to drop (`tcp_prune_queue`).
-    pub(super) fn clamp(&mut self) -> u64 {
+    /// Whether the buffer has memory for a segment from position `from` on; `predicted` are its length, and the memory of data
+    /// to send, if it is the expected one. If memory must be found, the immediate ACKs end (`tcp_prune_queue`), and the
+    /// second result is the end of the remaining data behind holes, if some was dropped.
+    pub(super) fn finds_memory(
+        &mut self,
+        from: u64,
+        predicted: Option<(u32, u64)>,
+    ) -> (bool, Option<u64>) {
+        let predicts = |(len, sending)| self.buffer.predicts(len, sending);
+        if self.buffer.admits() || predicted.is_some_and(predicts) {
+            return (true, None);
+        }
         self.left = 0;
-        self.buffer.clamp()
+        self.buffer.find_memory(from)
     }
 
     /// Records the end of the handshake, with the first data: Linux ends it by a separate ACK, a little
@@ -207,22 +215,29 @@ impl QuickAcks {
         self.filling = Some((next + self.buffer.advertised(), now));
     }
 
-    /// Records a segment of `len` bytes in order (`tcp_event_data_recv`), or behind a hole if `ahead`
-    /// (`tcp_data_queue_ofo`). The window may grow, but without SACK not behind a hole, so that the peer receives
-    /// duplicate ACKs.
-    pub(super) fn arrived(&mut self, now: Time, len: u32, ahead: bool) {
-        let larger = self.segment < len.min(self.most);
+    /// Records a segment of `len` bytes in order (`tcp_event_data_recv`). The window may grow.
+    pub(super) fn arrived(&mut self, now: Time, len: u32) {
         self.measure(len);
-        if larger {
-            self.buffer.measured(len);
-        }
-        if !ahead {
-            self.received(now);
-        }
-        let grows = if ahead { self.sack } else { len >= GROWS };
-        if grows && self.buffer.grow(len, self.segment, ahead) {
+        self.received(now);
+        if len >= GROWS && self.buffer.grow_in_order(len, self.segment) {
             self.left |= 1;
         }
+    }
+
+    /// Records a segment of `len` bytes behind a hole, at positions `range`, a `fin` included (`tcp_data_queue_ofo`). The
+    /// window may grow, but not without SACK, so that the peer receives duplicate ACKs. Returns the positions that have
+    /// arrived before.
+    pub(super) fn arrived_ahead(
+        &mut self,
+        range: (u64, u64),
+        len: u32,
+        fin: bool,
+    ) -> Option<(u64, u64)> {
+        self.measure(len);
+        let segment = self.sack.then_some(self.segment);
+        let (grown, twice) = self.buffer.store_ahead(range, len, fin, segment);
+        self.left |= u32::from(grown);
+        twice
     }
 
     /// Records data in order. The first data and that after a long gap have immediate ACKs.
@@ -305,6 +320,9 @@ impl QuickAcks {
     /// Records the size of a segment of `len` bytes. Two equal sizes in sequence may be those of full segments on a path
     /// with a smaller MTU, unless the segments are small and end a write.
     fn measure(&mut self, len: u32) {
+        if self.segment < len.min(self.most) {
+            self.buffer.measured(len);
+        }
         self.last = len;
         let before = core::mem::take(&mut self.short);
         if len >= self.segment {
@@ -415,7 +433,7 @@ mod tests {
     /// Number of consecutive segments that are acknowledged at once.
     fn quick(acks: &mut QuickAcks) -> usize {
         let count = (0..1000).take_while(|_| {
-            acks.arrived(Time::ZERO, 1448, false);
+            acks.arrived(Time::ZERO, 1448);
             let quick = acks.at_once();
             acks.acked(0, true);
             quick
@@ -441,10 +459,13 @@ mod tests {
     fn behind_a_hole_there_is_room_for_one_segment_more() {
         let mut acks = fresh();
         while quick(&mut acks) > 0 {}
-        let mut grows = |held, ahead| {
-            acks.buffer.hold(held, 0);
-            acks.arrived(Time::ZERO, 1448, ahead);
-            acks.buffer.release(2304);
+        let mut grows = |held: u64, ahead: bool| {
+            acks.buffer.discard_ahead();
+            acks.buffer.resume_ahead(9000, 9000 + held);
+            match ahead {
+                true => _ = acks.arrived_ahead((1, 1449), 1448, false),
+                false => acks.arrived(Time::ZERO, 1448),
+            }
             let grows = acks.at_once();
             while acks.at_once() {
                 acks.acked(0, true);

@@ -12,7 +12,7 @@ use crate::wire::Body;
 use super::Settings;
 use super::acc::{AckControl, Report};
 use super::config::{AccConfig, MaxSeg, TcpConfig};
-use super::quick::{QuickAcks, Stored};
+use super::quick::QuickAcks;
 use super::rope::Rope;
 
 /// Description of the system, for lists.
@@ -103,8 +103,6 @@ struct Piece {
     from: u64,
     to: u64,
     body: Body,
-    /// Its memory in Linux.
-    stored: Stored,
 }
 
 /// Maximum number of pieces: a hostile peer could send fragments of one byte without end.
@@ -334,54 +332,38 @@ impl Receiver {
         }
         // The common case: the expected data, without a hole.
         let mut taken = Taken::default();
-        self.deliver(&body, None, &mut taken);
+        self.deliver(&body, &mut taken);
         self.count_in_order(now, body.len());
         taken
     }
 
-    /// Whether the buffer has memory for data from position `from` on. Linux drops data behind later holes for it
-    /// (`tcp_prune_queue`, `tcp_prune_ofo_queue`). Otherwise this data is dropped, and data in order causes an ACK that
-    /// closes the window.
+    /// Whether the buffer has memory for a segment with `len` bytes from position `from` on. Linux drops data behind later
+    /// holes for it. Otherwise this segment is dropped, and one in order causes an ACK that closes the window
+    /// (`tcp_data_queue`). If the segment is the expected one, `sending` is the memory of data to send.
     #[inline]
-    pub fn admits(&mut self, from: u64) -> bool {
-        self.quick.is_none() || self.finds_memory(from)
+    pub fn admits(&mut self, from: u64, len: u32, sending: Option<u64>) -> bool {
+        self.quick.is_none() || self.finds_memory(from, len, sending)
     }
 
-    fn finds_memory(&mut self, from: u64) -> bool {
+    fn finds_memory(&mut self, from: u64, len: u32, sending: Option<u64>) -> bool {
         let Some(quick) = self.quick.as_mut().filter(|_| !self.forwards) else { return true };
-        if quick.buffer().admits() {
-            return true;
-        }
-        let least = quick.clamp();
-        if quick.buffer().admits() {
-            return true;
-        }
-        let mut stored = self.out_of_order.as_deref_mut();
-        if let Some(stored) = &mut stored {
-            for range in stored.pieces.chunk_by_mut(|a, b| a.to == b.from) {
-                let pieces =
-                    range.iter_mut().map(|piece| (piece.to - piece.from, &mut piece.stored));
-                quick.buffer().collapse(&mut pieces.collect::<Vec<_>>());
+        let (found, dropped) = quick.finds_memory(from, sending.map(|sending| (len, sending)));
+        let unread = quick.buffer().has_unread();
+        if let Some((end, stored)) = dropped.zip(self.out_of_order.as_mut()) {
+            stored.four.clear();
+            self.fin_at.take_if(|fin| *fin >= end);
+            while let Some(mut last) = stored.pieces.pop_if(|last| last.to > end) {
+                if last.from < end {
+                    last.body = last.body.slice(0, (end - last.from) as u32);
+                    stored.pieces.push(Piece { to: end, ..last });
+                }
             }
+            self.free_out_of_order();
         }
-        quick.buffer().collapse_unread();
-        let mut admits = quick.buffer().admits();
-        if let Some(stored) = stored {
-            let mut freed = 0;
-            while let Some(last) = stored.pieces.pop_if(|last| !admits && last.from >= from) {
-                quick.buffer().release(last.stored.memory);
-                freed += last.stored.memory;
-                admits = freed >= least && quick.buffer().admits();
-                freed = if freed >= least { 0 } else { freed };
-                stored.four.clear();
-                self.fin_at = None;
-            }
-        }
-        let admits = quick.buffer().admits() || from == self.nxt && !quick.buffer().has_unread();
-        self.free_out_of_order();
-        self.starved |= !admits && from == self.nxt;
+        let next = from == self.nxt;
+        self.starved |= !found && next;
         self.ack_now |= self.starved;
-        admits
+        found || next && (len == 0 || !unread)
     }
 
     fn take_any(&mut self, now: Time, from: u64, body: Body, fin: bool) -> Taken {
@@ -403,14 +385,15 @@ impl Receiver {
             to = from + u64::from(body.len());
         }
         let mut taken = Taken::default();
-        if let Some(quick) = self.quick.as_mut().filter(|_| !body.is_empty()) {
-            quick.arrived(now, body.len(), from > self.nxt);
-        }
         if let Some(quick) = self.quick.as_mut().filter(|_| from == self.nxt && !body.is_empty()) {
+            quick.arrived(now, body.len());
             quick.filled(now, to);
+            if !self.reading {
+                quick.buffer().store(to, body.len());
+            }
         }
         if from == self.nxt && self.out_of_order.is_none() {
-            self.deliver(&body, None, &mut taken);
+            self.deliver(&body, &mut taken);
             if !body.is_empty() {
                 self.count_in_order(now, body.len());
             }
@@ -418,7 +401,19 @@ impl Receiver {
             taken.filled = from == self.nxt;
             if taken.filled {
                 // There is always room for the expected data.
-                self.deliver(&body, None, &mut taken);
+                self.deliver(&body, &mut taken);
+                if let Some(quick) = &mut self.quick {
+                    let twice = quick.buffer().advance(self.nxt, self.reading);
+                    self.report_twice(twice);
+                }
+            } else if let Some(quick) = &mut self.quick {
+                let end = to + u64::from(ends || again);
+                let twice = quick.arrived_ahead((from, end), body.len(), ends || again);
+                self.report_twice(twice);
+                self.store(from, to, body);
+                self.out_of_order.get_or_insert_default().note_as_linux((from, end));
+                let held = self.reach();
+                self.quick.iter_mut().for_each(|quick| quick.spread(held));
             } else {
                 self.store(from, to, body);
                 if ends {
@@ -427,17 +422,15 @@ impl Receiver {
                 } else if again {
                     self.note_fin_again(from, to);
                 }
-                let held = self.reach();
-                self.quick.iter_mut().for_each(|quick| quick.spread(held));
             }
             while !(linux && self.fin_at == Some(self.nxt))
                 && let Some(piece) = self.next_piece()
             {
                 let skip = (self.nxt - piece.from).min(piece.to - piece.from) as u32;
-                self.quick.iter_mut().for_each(|quick| quick.buffer().repeats(skip));
-                self.report_duplicate(piece.from, piece.from + u64::from(skip));
-                self.quick.iter_mut().for_each(|quick| quick.buffer().release(piece.stored.memory));
-                self.deliver(&piece.body.slice(skip, u32::MAX), Some(piece.stored), &mut taken);
+                if !linux {
+                    self.report_duplicate(piece.from, piece.from + u64::from(skip));
+                }
+                self.deliver(&piece.body.slice(skip, u32::MAX), &mut taken);
             }
             if self.fin_at == Some(self.nxt) {
                 self.discard_behind_fin();
@@ -448,6 +441,9 @@ impl Receiver {
             self.nxt += 1;
             taken.fin = true;
             self.ack_now = true;
+        }
+        if let Some(quick) = self.quick.as_mut().filter(|_| taken.delivered > 0) {
+            quick.buffer().check_prediction();
         }
         let held = if self.quick.is_some() { self.reach() } else { 0 };
         let reads = taken.delivered > 0 && (self.reading || self.forwards);
@@ -470,7 +466,7 @@ impl Receiver {
     /// Discards data behind the FIN, which is in order.
     fn discard_behind_fin(&mut self) {
         self.out_of_order = None;
-        self.quick.iter_mut().for_each(|quick| quick.buffer().release(u64::MAX));
+        self.quick.iter_mut().for_each(|quick| quick.buffer().discard_ahead());
     }
 
     /// Removes the first stored piece if no data is missing before it.
@@ -502,7 +498,7 @@ impl Receiver {
     }
 
     #[inline]
-    fn deliver(&mut self, body: &Body, stored: Option<Stored>, taken: &mut Taken) {
+    fn deliver(&mut self, body: &Body, taken: &mut Taken) {
         let len = body.len();
         if len == 0 {
             return;
@@ -518,7 +514,6 @@ impl Receiver {
         self.nxt += u64::from(len);
         if !self.reading {
             self.unread += u64::from(len);
-            self.quick.iter_mut().for_each(|quick| quick.buffer().store(len, stored));
         }
         taken.delivered += len;
     }
@@ -534,9 +529,11 @@ impl Receiver {
                 self.pieces().get(at).map_or((u64::MAX, u64::MAX), |p| (p.from, p.to));
             if next_from <= from {
                 let end = to.min(next_to);
-                self.report_duplicate(from, end);
-                //= rfc2883#section-4: the block that contains the duplicate follows it
-                self.note_recent(from, end);
+                if self.quick.is_none() {
+                    self.report_duplicate(from, end);
+                    //= rfc2883#section-4: the block that contains the duplicate follows it
+                    self.note_recent(from, end);
+                }
                 from = from.max(next_to);
                 at += 1;
                 continue;
@@ -545,17 +542,10 @@ impl Receiver {
             let part = body.slice((from - start) as u32, (end - from) as u32);
             let pieces = &mut self.out_of_order.get_or_insert_default().pieces;
             let before = at.checked_sub(1).map(|i| &mut pieces[i]).filter(|p| p.to == from);
-            let room = before.as_ref().map_or(0, |p| p.stored.room);
-            let quick = self.quick.as_mut();
-            let stored = quick.map_or_else(Stored::default, |q| q.buffer().hold(part.len(), room));
             match before.and_then(|p| p.body.joined(&part).map(|b| (p, b))) {
-                Some((piece, whole)) => {
-                    (piece.to, piece.body) = (end, whole);
-                    let memory = piece.stored.memory + stored.memory;
-                    piece.stored = Stored { memory, ..stored };
-                }
+                Some((piece, whole)) => (piece.to, piece.body) = (end, whole),
                 None => {
-                    pieces.insert(at, Piece { from, to: end, body: part.compact(), stored });
+                    pieces.insert(at, Piece { from, to: end, body: part.compact() });
                     at += 1;
                 }
             }

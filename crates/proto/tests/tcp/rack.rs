@@ -427,7 +427,8 @@ fn with_linux_reports_of_older_segments_start_the_timer_again() {
     );
 }
 
-/// If the peer does not permit SACK, the first two duplicate ACKs send new data.
+/// If the peer does not permit SACK, the first two duplicate ACKs send new data. The first ACK behind a SYN-ACK updates the
+/// window, so it is none.
 #[test]
 fn without_sack_linux_transmits_on_duplicate_acks() {
     //= rfc3042#section-2
@@ -436,6 +437,7 @@ fn without_sack_linux_transmits_on_duplicate_acks() {
         "
         100ms  established sackok /
         100ms  > . 1+1000 x4 pairs ack 1
+        190ms  < . ack 1
         200ms  < . ack 1
         200ms  > . 4001+1000 ack 1
         205ms  < . ack 1

@@ -52,14 +52,12 @@ impl Connection {
         }
         let plain = segment.flags.has(Flags::ACK) && segment.seq_len(body.len()) == 0;
         let in_sequence = segment.seq.unwrap_near(self.irs, self.rx.nxt) == Some(self.rx.nxt);
-        let w = &self.tx.core.window;
-        let repeats = segment.ack.unwrap_near(self.iss, w.una) == Some(w.una);
-        let window = u32::from(segment.window) << self.agreed.send_scale;
-        let changes_window = window > w.peer || window == 0;
+        let una = self.tx.core.window.una;
+        let repeats = segment.ack.unwrap_near(self.iss, una) == Some(una);
         // Linux treats a unit of the timestamp as a millisecond.
         let replay = self.tx.core.timers.rtt.rto() * 6 / 5;
         let fresh = Span::millis(age.unsigned_abs().into()) <= replay;
-        age <= 1 || plain && in_sequence && repeats && !changes_window && fresh
+        age <= 1 || plain && in_sequence && repeats && !self.updates_window(segment, una) && fresh
     }
 
     /// Whether Linux accepts a reset at `from` although it expects another position: the end of the last SACK block,
@@ -71,23 +69,37 @@ impl Connection {
                 || closed && from + 1 == self.rx.nxt)
     }
 
-    /// The peer's window in bytes after a segment that acknowledges position `ack`. That of an ACK which others have
-    /// overtaken is out of date. In Linux only new data or a new ACK closes the window in part (`tcp_may_update_window`).
+    /// The window that a segment advertises, in bytes.
+    fn advertised(&self, segment: &Segment) -> u32 {
+        u32::from(segment.window) << self.agreed.send_scale
+    }
+
+    /// Whether a segment that acknowledges position `ack` updates the peer's window. That of an ACK which others have
+    /// overtaken is out of date. In Linux a new ACK and new data always update it, others only open it
+    /// (`tcp_may_update_window`).
     #[inline]
-    pub(super) fn peer_window(&mut self, segment: &Segment, ack: u64) -> u32 {
+    fn updates_window(&self, segment: &Segment, ack: u64) -> bool {
         let (una, before) = (self.tx.core.window.una, self.tx.core.window.peer);
-        let window = u32::from(segment.window) << self.agreed.send_scale;
+        let window = self.advertised(segment);
         if self.config.growth == GrowthRule::Linux {
             let newer = segment.seq - self.window_from;
-            let changes = newer > 0 || newer == 0 && (window > before || window == 0);
-            if ack < una || ack == una && !changes {
-                return before;
-            }
-            self.window_from = segment.seq;
-            return window;
+            return ack > una
+                || ack == una && (newer > 0 || newer == 0 && (window > before || window == 0));
         }
         let age = segment.timestamps.map(|ts| self.ts_recent.wrapping_sub(ts.value) as i32);
-        if self.agreed.timestamps && age.is_some_and(|age| age > 0) { before } else { window }
+        let overtaken = self.agreed.timestamps && age.is_some_and(|age| age > 0);
+        //= rfc9293#section-3.10.7.4: the window of an ACK older than the last one is out of date
+        ack >= una && window != before && !overtaken
+    }
+
+    /// The peer's window in bytes, if a segment that acknowledges position `ack` updates it.
+    #[inline]
+    pub(super) fn window_update(&mut self, segment: &Segment, ack: u64) -> Option<u32> {
+        let updates = self.updates_window(segment, ack);
+        if updates {
+            self.window_from = segment.seq;
+        }
+        updates.then(|| self.advertised(segment))
     }
 
     /// Stores the timestamp of an acceptable segment, which the next one sent echoes; an older one does not replace it.

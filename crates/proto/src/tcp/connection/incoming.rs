@@ -319,7 +319,7 @@ impl Connection {
         }
         let mut sacked = [(0, 0); 4];
         let echoed = self.echoed(now, segment);
-        let window = self.peer_window(segment, ack);
+        let window = self.window_update(segment, ack);
         let mut info = AckInfo { echoed, ..AckInfo::plain(ack, window, carries) };
         if segment.has_options() {
             self.read_options(segment, &mut info, &mut sacked);
@@ -455,7 +455,10 @@ impl Connection {
             return;
         }
         self.time_receiver(now, segment);
-        if !body.is_empty() && !self.rx.admits(from) {
+        let expected = skip == 0 && from == self.rx.nxt && !segment.has_options();
+        let expected = expected && segment.flags.without(Flags::PSH) == Flags::ACK;
+        let sending = expected.then(|| self.sending());
+        if !self.rx.admits(from, body.len(), sending) {
             return;
         }
         let crowds = self.rx.crowds(from, from + u64::from(body.len()));
@@ -467,6 +470,11 @@ impl Connection {
         if crowds {
             self.rx.withdraw_ack();
         }
+    }
+
+    /// Memory of the data to send in Linux.
+    pub(super) fn sending(&self) -> u64 {
+        self.tx.core.buffers().map_or(0, |buffers| buffers.memory(self.tx.core.window.una))
     }
 
     /// Gives the receiver a round-trip sample from a data segment, if it needs them.

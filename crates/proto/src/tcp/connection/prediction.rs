@@ -69,19 +69,18 @@ impl Connection {
         }
         self.steps.scaled = self.agreed.scaled;
         if body.is_empty() || self.tx.records_segments() {
-            let window = &self.tx.core.window;
-            let (ack, peer) = (window.una + u64::from(acked), window.peer);
+            let ack = self.tx.core.window.una + u64::from(acked);
             let echoed = self.echoed(now, segment);
             let carries = !body.is_empty();
             if acked > 0 {
                 self.window_from = segment.seq;
             }
-            self.apply_ack(now, &AckInfo { echoed, ..AckInfo::plain(ack, peer, carries) }, out);
+            self.apply_ack(now, &AckInfo { echoed, ..AckInfo::plain(ack, None, carries) }, out);
         }
         if !body.is_empty() {
             self.note_cause(segment);
             self.time_receiver(now, segment);
-            if self.rx.admits(self.rx.nxt) {
+            if self.rx.admits(self.rx.nxt, body.len(), Some(self.sending())) {
                 self.absorb(now, self.rx.nxt, body, false, out);
             }
         }

@@ -1,9 +1,12 @@
 //! The receive window of Linux: how much of the buffer's memory becomes window, and when the window grows
 //! (`tcp_select_initial_window`, `tcp_grow_window`, `tcp_rcvbuf_grow`, `__tcp_select_window`).
 
+mod buffers;
+
 use std::collections::VecDeque;
 
 use crate::tcp::config::TcpConfig;
+use buffers::Buffer;
 
 /// Memory of a buffer of Linux' defaults, at first and at most (`tcp_rmem`).
 const MEMORY: [u32; 2] = [131_072, 6 << 20];
@@ -14,8 +17,6 @@ const LEAST: u64 = 576;
 /// Memory in the buffer of a segment for headroom and headers without options, and for the list of fragments.
 const HEADROOM: u64 = 104;
 const FRAGMENTS: u64 = 320;
-/// Largest payload of a buffer that holds several segments (`tcp_collapse`).
-const COLLAPSED: u64 = 4096 - FRAGMENTS;
 /// Denominator of the share of the memory that becomes window.
 const WHOLE: u64 = 256;
 /// This share before the first segment: one half.
@@ -27,22 +28,6 @@ const CLAMP_LEAST: u64 = 1152;
 fn buffer_for(bytes: u64) -> u64 {
     let size = bytes + FRAGMENTS;
     if size <= LEAST { LEAST } else { size.next_power_of_two() }
-}
-
-/// The common buffers of `bytes`, each with its bytes.
-fn common_buffers(bytes: u64) -> impl Iterator<Item = (u64, Stored)> {
-    (0..bytes).step_by(COLLAPSED as usize).map(move |at| {
-        let len = (bytes - at).min(COLLAPSED);
-        let size = buffer_for(len);
-        (len, Stored { memory: size + DESCRIPTOR, room: size - FRAGMENTS - len })
-    })
-}
-
-/// Memory of data in the buffer, and free bytes behind the payload of its last segment.
-#[derive(Clone, Copy, Debug, Default)]
-pub(in crate::tcp) struct Stored {
-    pub memory: u64,
-    pub room: u64,
 }
 
 /// The receive buffer of a connection and its window, in bytes.
@@ -67,13 +52,18 @@ pub(in crate::tcp) struct Space {
     unit: u64,
     /// Memory for headroom and headers of a segment.
     headers: u64,
-    /// Segments of delivered data that the application has not read, each with its bytes, and their memory.
-    unread: VecDeque<(u64, Stored)>,
+    /// Delivered data that the application has not read, and its memory.
+    unread: VecDeque<Buffer>,
     memory: u64,
+    /// Position up to which the application has read.
+    copied: u64,
     /// Bytes at the front of the next segment that were delivered before; they occupy memory as well.
     repeated: u32,
-    /// Memory of data behind a hole.
+    /// Data behind a hole by position, and its memory.
+    ahead: Vec<Buffer>,
     held: u64,
+    /// Whether Linux's header prediction is on (`pred_flags`).
+    predicts: bool,
 }
 
 impl Space {
@@ -95,8 +85,11 @@ impl Space {
             headers: HEADROOM,
             unread: VecDeque::new(),
             memory: 0,
+            copied: 0,
             repeated: 0,
+            ahead: Vec::new(),
             held: 0,
+            predicts: true,
         }
     }
 
@@ -134,19 +127,6 @@ impl Space {
         buffer_for(self.headers + u64::from(len)) + DESCRIPTOR
     }
 
-    /// Memory of `len` bytes that follow data with `room`. A segment that fits there is copied (`tcp_try_coalesce`).
-    fn follow(&self, len: u32, room: u64) -> Stored {
-        if u64::from(len) <= room {
-            return Stored { memory: 0, room: room - u64::from(len) };
-        }
-        // A super-packet is stored in segments.
-        let mss = (self.mss as u32).max(1);
-        let (count, rest) = (len.saturating_sub(1) / mss, len.saturating_sub(1) % mss + 1);
-        let memory = u64::from(count) * self.memory_of(mss) + self.memory_of(rest);
-        let room = self.memory_of(rest) - DESCRIPTOR - FRAGMENTS - self.headers - u64::from(rest);
-        Stored { memory, room }
-    }
-
     /// Window of the free memory, with `own` bytes of memory of the segment that has just arrived.
     fn free(&self, own: u64) -> u64 {
         self.buffer.saturating_sub(self.memory + self.held.max(own)) * self.share / WHOLE
@@ -166,16 +146,22 @@ impl Space {
         };
     }
 
-    /// Lets the window grow by a segment of `len` bytes; `segment` is the size of full ones. `ahead` is whether it lies
-    /// behind a hole, where it counts later. Returns whether the window has grown.
-    pub(super) fn grow(&mut self, len: u32, segment: u32, ahead: bool) -> bool {
-        let own = if self.buffer == self.first && !ahead { self.memory_of(len) } else { 0 };
+    /// Lets the window grow by a segment of `len` bytes in order.
+    pub(super) fn grow_in_order(&mut self, len: u32, segment: u32) -> bool {
+        self.grow(len, self.memory_of(len), segment, false)
+    }
+
+    /// Lets the window grow by a segment of `len` bytes with this `memory`; `segment` is the size of full ones. `ahead` is
+    /// whether it lies behind a hole, where it counts later. Returns whether the window has grown.
+    fn grow(&mut self, len: u32, memory: u64, segment: u32, ahead: bool) -> bool {
+        let own = if self.buffer == self.first && !ahead { memory } else { 0 };
         let room = self.clamp.min(self.free(own)).saturating_sub(self.offered);
         if room == 0 {
             return false;
         }
-        let fits = self.memory_of(len) * self.share / WHOLE <= u64::from(len);
-        let more = if fits { 2 * self.mss } else { self.small_segment(len, segment) };
+        let memory = memory * self.share / WHOLE;
+        let fits = memory <= u64::from(len);
+        let more = if fits { 2 * self.mss } else { self.small_segment(len, memory / 2, segment) };
         if more > 0 {
             self.offered += room.min(more.max(2 * u64::from(len)));
         }
@@ -183,8 +169,7 @@ impl Space {
     }
 
     /// Growth of the window by a segment whose memory exceeds its share (`__tcp_grow_window`).
-    fn small_segment(&self, len: u32, segment: u32) -> u64 {
-        let mut memory = self.memory_of(len) * self.share / WHOLE / 2;
+    fn small_segment(&self, len: u32, mut memory: u64, segment: u32) -> u64 {
         let mut window = self.most * self.share / WHOLE / 2;
         while window > 0 && self.offered <= window {
             if memory <= u64::from(len) {
@@ -246,6 +231,7 @@ impl Space {
     /// Rounds the window to advertise up to its unit, and records it.
     pub(super) fn advertise(&mut self, window: u64) -> u64 {
         self.advertised = window.next_multiple_of(self.unit);
+        self.predicts &= window > 0;
         self.advertised
     }
 
@@ -257,105 +243,6 @@ impl Space {
     /// Memory of the segment of `last` bytes that has just arrived, unless it counts as unread.
     fn own(&self, last: u32) -> u64 {
         if last > 0 && self.unread.is_empty() { self.memory_of(last) } else { 0 }
-    }
-
-    /// Records a delivered segment of `len` bytes that the application has not read. Behind a hole it was `stored`.
-    pub(in crate::tcp) fn store(&mut self, len: u32, stored: Option<Stored>) {
-        let repeated = core::mem::take(&mut self.repeated);
-        let last = self.unread.back().filter(|_| repeated == 0);
-        let room = last.map_or(0, |(_, last)| last.room);
-        let stored = match stored {
-            Some(stored) if u64::from(len) > room => stored,
-            _ => self.follow(len + repeated, room),
-        };
-        self.memory += stored.memory;
-        match self.unread.back_mut().filter(|_| stored.memory == 0) {
-            Some((bytes, last)) => (*bytes, last.room) = (*bytes + u64::from(len), stored.room),
-            None => self.unread.push_back((len.into(), stored)),
-        }
-    }
-
-    /// Records that the next segment to store repeats `bytes` at its front.
-    pub(in crate::tcp) fn repeats(&mut self, bytes: u32) {
-        self.repeated = bytes;
-    }
-
-    /// Records a segment of `len` bytes behind a hole. It follows data with `room`.
-    pub(in crate::tcp) fn hold(&mut self, len: u32, room: u64) -> Stored {
-        let stored = self.follow(len, room);
-        self.held += stored.memory;
-        stored
-    }
-
-    /// Records that data behind a hole was delivered or dropped, with this `memory`.
-    pub(in crate::tcp) fn release(&mut self, memory: u64) {
-        self.held = self.held.saturating_sub(memory);
-    }
-
-    /// Whether the buffer accepts another segment (`tcp_can_ingest`).
-    pub(in crate::tcp) fn admits(&self) -> bool {
-        self.memory + self.held <= self.buffer
-    }
-
-    /// Whether delivered data waits for the application.
-    pub(in crate::tcp) fn has_unread(&self) -> bool {
-        !self.unread.is_empty()
-    }
-
-    /// The buffer has no memory: it grows if its size is not fixed, otherwise the window shrinks (`tcp_clamp_window`). Returns
-    /// an eighth of the buffer, the least memory of data that is then dropped.
-    pub(super) fn clamp(&mut self) -> u64 {
-        self.buffer = self.buffer.max((self.memory + self.held).min(self.most));
-        if !self.admits() {
-            self.offered = self.offered.min(self.clamp.min(2 * self.mss));
-        }
-        self.buffer / 8
-    }
-
-    /// Moves unread data into common buffers, from the first segment on for which this saves memory (`tcp_collapse`).
-    pub(in crate::tcp) fn collapse_unread(&mut self) {
-        let loose =
-            self.unread.iter().position(|(bytes, stored)| self.is_loose(*bytes, stored.memory));
-        let rest = self.unread.split_off(loose.unwrap_or(self.unread.len()));
-        self.unread.extend(common_buffers(rest.iter().map(|(bytes, _)| bytes).sum()));
-        self.memory = self.unread.iter().map(|(_, stored)| stored.memory).sum();
-    }
-
-    /// Whether `bytes` occupy so much `memory` that a common buffer needs less.
-    fn is_loose(&self, bytes: u64, memory: u64) -> bool {
-        memory * self.share / WHOLE > bytes
-    }
-
-    /// Moves the data of a range behind a hole into common buffers, from the first segment on for which this saves memory
-    /// (`tcp_collapse_ofo_queue`). The range has pieces of these lengths and memory.
-    pub(in crate::tcp) fn collapse(&mut self, range: &mut [(u64, &mut Stored)]) {
-        let loose = range.iter().position(|(bytes, stored)| self.is_loose(*bytes, stored.memory));
-        let Some(from) = loose.filter(|_| range.len() > 1) else { return };
-        let (mut bytes, mut memory) = (0, 0);
-        for (len, stored) in &mut range[from..] {
-            bytes += *len;
-            memory += core::mem::take(*stored).memory;
-        }
-        let (mut collapsed, mut room) = (0, 0);
-        common_buffers(bytes)
-            .for_each(|(_, it)| (collapsed, room) = (collapsed + it.memory, it.room));
-        range[from].1.memory = collapsed;
-        if let Some((_, last)) = range.last_mut() {
-            last.room = room;
-        }
-        self.held = self.held.saturating_sub(memory) + collapsed;
-    }
-
-    /// Records that the application has read `bytes`.
-    pub(in crate::tcp) fn read(&mut self, mut bytes: u64) {
-        while let Some((first, _)) = self.unread.front_mut() {
-            if bytes < *first {
-                *first -= bytes;
-                return;
-            }
-            bytes -= *first;
-            self.memory -= self.unread.pop_front().map_or(0, |(_, stored)| stored.memory);
-        }
     }
 }
 
@@ -381,7 +268,7 @@ mod tests {
             let mut space = opened([buffer * 5 / 3; 2], buffer, mss, 1);
             assert_eq!(space.first_window(mss), first);
             space.measured(mss);
-            assert!(!space.grow(mss, mss, false));
+            assert!(!space.grow_in_order(mss, mss));
             assert_eq!(space.window(mss, 0), later, "{buffer}");
         }
     }
@@ -393,9 +280,9 @@ mod tests {
         let (mut nxt, mut edge) = (0u64, space.window(536, 0));
         while nxt + 1460 <= edge {
             nxt += 1460;
-            space.store(1460, None);
+            space.store(nxt, 1460);
             space.measured(1460);
-            space.grow(1460, 1460, false);
+            space.grow_in_order(1460, 1460);
             edge = edge.max(nxt + space.window(1460, 1460));
         }
         assert!((60_000..=83_220).contains(&nxt), "{nxt}");
@@ -426,9 +313,10 @@ mod tests {
     /// A small segment is copied behind the one before it. Figures of Linux 6.18 for segments of 100 bytes after one of 1000.
     #[test]
     fn a_small_segment_fills_the_buffer_of_the_one_before() {
-        let mut space = opened_with(1460);
-        let mut memory = |len| {
-            space.store(len, None);
+        let (mut space, mut to) = (opened_with(1460), 0);
+        let mut memory = |len: u32| {
+            to += u64::from(len);
+            space.store(to, len);
             space.memory
         };
         assert_eq!(memory(1000), 2304);
@@ -441,16 +329,32 @@ mod tests {
     fn unread_data_is_collapsed_before_data_is_dropped() {
         let mut space = opened_with(1460);
         space.fix(10_000);
-        (0..13).for_each(|_| space.store(100, None));
+        (1..14).for_each(|i| space.store(100 * i, 100));
         assert!(!space.admits());
-        assert_eq!(space.clamp(), 1250);
-        space.collapse_unread();
-        assert_eq!((space.memory, space.admits()), (2304, true));
+        assert_eq!(space.find_memory(1300), (true, None));
+        assert_eq!(space.memory, 2304);
         let mut space = opened_with(1460);
         space.measured(1000);
         space.fix(10_000);
-        (0..5).for_each(|_| space.store(1000, None));
-        space.collapse_unread();
-        assert!(!space.admits());
+        (1..6).for_each(|i| space.store(1000 * i, 1000));
+        assert_eq!(space.find_memory(5000), (false, None));
+    }
+
+    /// Behind a hole, a segment fills the buffer before it, replaces those that it contains, and may overlap others.
+    #[test]
+    fn segments_behind_a_hole_join_replace_and_overlap() {
+        let mut space = opened_with(1460);
+        let mut store = |from: u64, len: u32| {
+            let twice = space.store_ahead((from, from + u64::from(len)), len, false, None).1;
+            (twice, space.held / 2304, space.ahead.len())
+        };
+        assert_eq!(store(1000, 1000), (None, 1, 1));
+        assert_eq!(store(2000, 500), (None, 1, 1), "joins");
+        assert_eq!(store(1100, 900), (Some((1100, 2000)), 1, 1), "contained");
+        assert_eq!(store(2200, 900), (Some((2200, 2500)), 2, 2), "overlaps");
+        assert_eq!(store(4000, 1000), (None, 3, 3));
+        assert_eq!(store(3600, 1400), (Some((4000, 5000)), 3, 3), "replaces");
+        assert_eq!(space.advance(1200, false), Some((1000, 1200)));
+        assert_eq!((space.unread.len(), space.ahead.len()), (2, 1));
     }
 }

@@ -60,11 +60,10 @@ impl OutOfOrder {
 impl Receiver {
     /// Records that positions `from` to `to` were stored: their block is the newest.
     pub(super) fn note_recent(&mut self, from: u64, to: u64) {
-        let (nxt, fin, linux) = (self.nxt, self.fin_at, self.quick.is_some());
-        let Some(stored) = &mut self.out_of_order else { return };
-        if linux {
-            return stored.note_as_linux((from, to + u64::from(fin == Some(to))));
-        }
+        let (nxt, fin) = (self.nxt, self.fin_at);
+        let Some(stored) = self.out_of_order.as_mut().filter(|_| self.quick.is_none()) else {
+            return;
+        };
         let grows = core::mem::replace(&mut stored.grew_to, to) == from;
         if grows && stored.recent[0] < from && stored.recent[0] >= nxt {
             return;
@@ -185,6 +184,11 @@ impl Receiver {
             Some(_) => {}
             None => self.duplicate = Some(Box::new((from, to))),
         }
+    }
+
+    /// Records that a range of positions behind a hole arrived twice.
+    pub(super) fn report_twice(&mut self, range: Option<(u64, u64)>) {
+        range.into_iter().for_each(|(from, to)| self.report_duplicate(from, to));
     }
 
     /// Records that the SYN arrived twice.

@@ -1,6 +1,6 @@
 //! Transfer of a receiver's state to another base station.
 
-use super::{OutOfOrder, Piece, Receiver, Stored};
+use super::{OutOfOrder, Piece, Receiver};
 use crate::travel::travels;
 use crate::units::Time;
 use crate::wire::Body;
@@ -49,9 +49,8 @@ impl Receiver {
         (self.stream, self.offset) = stream.map_or((None, 0), |(of, at)| (Some(of), at));
         let mut piece = |(from, body): (u64, Body)| {
             let to = from + u64::from(body.len());
-            let quick = self.quick.as_mut();
-            let stored = quick.map_or_else(Stored::default, |q| q.buffer().hold(body.len(), 0));
-            Piece { from, to, body, stored }
+            self.quick.iter_mut().for_each(|quick| quick.buffer().resume_ahead(from, to));
+            Piece { from, to, body }
         };
         let waits = fin_at.filter(|at| *at > nxt);
         self.out_of_order = pieces.last().map(|(last, _)| *last).or(waits).map(|last| {

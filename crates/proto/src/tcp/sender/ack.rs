@@ -21,12 +21,11 @@ impl<R: Recovery> SenderWith<'_, R> {
         }
         self.core.ce_bytes = self.core.ce_bytes.saturating_add(info.ce_bytes);
         //= rfc5681#section-2: a duplicate ACK has no data and the same window
-        let plain = !info.carries && info.window == w.peer;
+        let plain = !info.carries && info.window.is_none();
         self.core.tally.plain = plain;
         let w = &mut self.core.window;
-        //= rfc9293#section-3.10.7.4: the window of an ACK older than the last one is out of date
-        if info.ack >= una {
-            w.set_peer(info.window);
+        if let Some(window) = info.window {
+            w.set_peer(window);
         }
         if w.peer > 0 {
             self.core.end_probes();

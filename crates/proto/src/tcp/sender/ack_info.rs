@@ -8,8 +8,8 @@ use crate::wire::Snack;
 pub struct AckInfo<'a> {
     /// Acknowledged position.
     pub ack: u64,
-    /// The peer's window in bytes.
-    pub window: u32,
+    /// The peer's window in bytes, if the segment updates it; such a segment is no duplicate ACK.
+    pub window: Option<u32>,
     /// Whether the segment carried data, SYN or FIN; such a segment is no duplicate ACK.
     pub carries: bool,
     /// SACK blocks as positions.
@@ -30,7 +30,7 @@ pub struct AckInfo<'a> {
 
 impl AckInfo<'_> {
     /// An ACK without options.
-    pub fn plain(ack: u64, window: u32, carries: bool) -> AckInfo<'static> {
+    pub fn plain(ack: u64, window: Option<u32>, carries: bool) -> AckInfo<'static> {
         AckInfo {
             ack,
             window,

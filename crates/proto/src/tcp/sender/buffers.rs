@@ -10,6 +10,8 @@ use super::Window;
 
 /// Maximum number of stored ends of buffers with PSH; a further one replaces the newest.
 const MARKS_MAX: usize = 256;
+/// Memory of a buffer without data, in bytes (`tcp_stream_alloc_skb`).
+const EMPTY: u64 = 832;
 /// Maximum size of a buffer in bytes (`sk_gso_max_size`).
 pub(super) const LARGEST: u64 = 65_215;
 
@@ -158,6 +160,11 @@ impl Buffers {
         while self.marks.front().is_some_and(|position| *position <= una) {
             self.marks.pop_front();
         }
+    }
+
+    /// Memory of the data from position `una` on. Buffers without PSH do not count, only their data.
+    pub(in crate::tcp) fn memory(&self, una: u64) -> u64 {
+        self.written.saturating_sub(una) + EMPTY * self.marks.len() as u64
     }
 
     /// Whether a buffer with PSH ends after `from` and not after `to`.
