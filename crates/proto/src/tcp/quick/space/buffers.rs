@@ -7,6 +7,9 @@ use super::{DESCRIPTOR, FRAGMENTS, Space, WHOLE, buffer_for};
 const PAGE: u64 = 4096;
 /// Largest payload of a buffer that holds several segments (`tcp_collapse`).
 const COLLAPSED: u64 = PAGE - FRAGMENTS;
+/// Limit of buffers behind holes, more than 6 MiB of the smallest. A hostile peer could send overlapping segments without end to a
+/// connection that forwards its data, whose memory does not limit them; beyond it they are not recorded.
+const AHEAD_MAX: usize = 8192;
 
 /// A buffer with the positions `from` to `to`, a FIN included. Buffers behind a hole may overlap.
 #[derive(Clone, Copy, Debug)]
@@ -132,9 +135,15 @@ impl Space {
             self.ahead.remove(at);
         }
         let grown = segment.is_some_and(|it| self.grow(len, self.memory_of(len), it, true));
-        let buffer = self.fresh(from, to, fin);
-        self.held += buffer.memory;
-        self.ahead.insert(at, buffer);
+        if self.ahead.len() < AHEAD_MAX {
+            let buffer = self.fresh(from, to, fin);
+            self.held += buffer.memory;
+            self.ahead.insert(at, buffer);
+        }
+        debug_assert!(
+            self.held == sum(&self.ahead),
+            "the memory behind holes is that of its buffers"
+        );
         (grown, twice)
     }
 
