@@ -1,6 +1,5 @@
-//! Characterization tests of transferred state: the size of what agents export in the middle of transfers, and
-//! what the next agent does with it. Figures are stored in `tests/net/handed-over.txt`;
-//! `make figures` regenerates them.
+//! Tests of hand-offs in the middle of transfers: the size of the state that an agent exports, and what the next
+//! agent does with it. `tests/net/handed-over.txt` has the figures; `make figures` regenerates them.
 
 #[path = "../../../checks/shared/golden.rs"]
 mod golden;
