@@ -11,6 +11,7 @@ pub use super::prediction::Prediction;
 pub use super::presets::PRESETS;
 pub use super::sender::congestion_control::custom::{Custom, CustomCongestionControl};
 pub use super::sender::registry::{Congestion, Variant};
+pub use super::sender::systems::ns::{Halves, TimerOrder};
 
 /// Clock of a TCP's timers and round-trip measurements.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
@@ -151,17 +152,6 @@ pub enum SlowStart {
     Below,
 }
 
-/// Rounding of half a window that is not a whole number of segments.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Halves {
-    /// Whole segments.
-    #[default]
-    Whole,
-    /// The exact half in fast recovery; slow start still ends at whole segments.
-    Exact,
-}
-
 /// Congestion window after silence of more than the retransmission timeout.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -178,18 +168,6 @@ pub enum IdleRestart {
     /// low use. The threshold retains three quarters of it (Linux `tcp_cwnd_restart`,
     /// `tcp_cwnd_application_limited`).
     Decay,
-}
-
-/// Order of the restart of the retransmission timer and a simultaneous change of the timeout.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum TimerOrder {
-    /// The timer restarts after a round-trip time or a backoff has changed the timeout (RFC 6298).
-    #[default]
-    Last,
-    /// The timer restarts before: the first retransmission waits for an undoubled timeout, and an ACK
-    /// restarts the timer with the timeout before its round-trip time.
-    First,
 }
 
 /// Use of a smoothed round trip after the fourth consecutive timeout, with integer arithmetic only.

@@ -2,9 +2,9 @@
 
 use super::accurate::AccurateEcn;
 use super::config::{
-    AccConfig, AckpReaction, Arithmetic, Clock, Deflation, DelayedAck, ElnMode, ElnReaction,
-    GivingUp, GrowthRule, Halves, Halving, IdleRestart, LossCause, MaxSeg, PRESETS, Prediction,
-    Rounding, RtoRule, SlowStart, StaleRtt, TcpConfig, TimerOrder, Variant,
+    AccConfig, AckpReaction, Clock, Deflation, DelayedAck, ElnMode, ElnReaction, GivingUp,
+    GrowthRule, Halving, IdleRestart, LossCause, MaxSeg, PRESETS, Prediction, RtoRule, TcpConfig,
+    Variant,
 };
 use super::keyword::Keyword;
 use super::sender::systems::cubic;
@@ -386,49 +386,6 @@ impl TcpConfig {
         let doc =
             "whether the handshake's round trip is measured; simulators of one-way TCP had none";
         k.flag("rtt-from-syn", &mut self.rtt_from_syn, doc);
-    }
-
-    /// Measurement and timing of simulators, where they differ from kernels.
-    fn simulators(&mut self, k: &mut Keys<'_>) {
-        let tcp = self;
-        let roundings =
-            [("up", Rounding::Up), ("nearest", Rounding::Nearest), ("beats", Rounding::Beats)];
-        let doc = "how fine timers round a measured round trip to the granularity; `beats` counts the beats of the clock";
-        k.word("rtt-rounding", &mut tcp.rtt_rounding, &roundings, doc);
-        let arithmetics = [("exact", Arithmetic::Exact), ("integer", Arithmetic::Integer)];
-        let doc = "how fine timers average round trips: exactly, or in whole eighths and quarters of the granularity";
-        k.word("rtt-arithmetic", &mut tcp.rtt_arithmetic, &arithmetics, doc);
-        if tcp.rtt_rounding == Rounding::Beats && tcp.rtt_arithmetic == Arithmetic::Exact {
-            let key = if k.has("rtt-rounding") { "rtt-rounding" } else { "rtt-arithmetic" };
-            k.out_of_range(key, "beats are counted with `rtt-arithmetic = \"integer\"`");
-        }
-        let stale = [("to-variation", StaleRtt::ToVariation), ("dropped", StaleRtt::Dropped)];
-        let doc =
-            "what integer averages do with the smoothed round trip after four timeouts in a row";
-        k.word("stale-rtt", &mut tcp.stale_rtt, &stale, doc);
-        let doc = "packets carry their time of sending outside the header and ACKs echo it, as in simulators; needs \
-                    fine timers";
-        k.flag("stamps", &mut tcp.stamps, doc);
-        let orders = [("last", TimerOrder::Last), ("first", TimerOrder::First)];
-        let doc = "whether the timer restarts after a backoff and a round trip have changed the \
-                    timeout, or before";
-        k.word("timer-order", &mut tcp.timer_order, &orders, doc);
-        let doc = "a fast retransmit doubles the timeout as well";
-        k.flag("fast-backoff", &mut tcp.fast_backoff, doc);
-        let doc = "connections begin with a handshake; where both hosts have none, they are open from the start";
-        k.flag("handshake", &mut tcp.handshake, doc);
-        let halves = [("whole", Halves::Whole), ("exact", Halves::Exact)];
-        let doc = "half of a window in fast recovery: whole segments, or exact";
-        k.word("halves", &mut tcp.halves, &halves, doc);
-        let doc = "the congestion window permits whole segments only, also for retransmissions";
-        k.flag("whole-segments", &mut tcp.whole_segments, doc);
-        let doc = "the minimum slow-start threshold in segments";
-        k.count("ssthresh-min", &mut tcp.ssthresh_min, 0..=10_000, doc);
-        let starts = [("up", SlowStart::Up), ("below", SlowStart::Below)];
-        let doc = "whether slow start opens the window up to the threshold, or only below it";
-        k.word("slow-start", &mut tcp.slow_start, &starts, doc);
-        let doc = "Reno starts no second fast retransmit for the same window of data";
-        k.flag("once-per-window", &mut tcp.once_per_window, doc);
     }
 
     /// Backlog that Vegas aims at.

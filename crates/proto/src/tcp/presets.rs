@@ -170,69 +170,6 @@ impl TcpConfig {
         }
     }
 
-    /// The TCP of ns-2, with the settings before its clock became finer: segments as packets, a fixed window,
-    /// no delayed ACKs.
-    ///
-    /// The following is known, and was compared with the program packet for packet
-    /// (`docs/explanation/fidelity.md`). Round trips are counted in beats of 100 ms and averaged in whole
-    /// eighths and quarters, so that the minimum timeout is 0.3 s. A loss halves the window, and half of an
-    /// odd window is not rounded. Congestion avoidance begins at the threshold. The window also opens on the
-    /// ACK that ends fast recovery. Reno repairs a window of data once.
-    pub fn ns() -> TcpConfig {
-        TcpConfig {
-            clock: Clock::Fine { granularity: Span::millis(100) },
-            rtt_rounding: Rounding::Beats,
-            rtt_arithmetic: Arithmetic::Integer,
-            rto_min: Span::millis(200),
-            rto_initial: Span::secs(3),
-            backoff_max: 64,
-            mss: 1000,
-            send_buffer: 20_000,
-            recv_buffer: 20_000,
-            initial_window: 1,
-            halving: Halving::Window,
-            halves: Halves::Exact,
-            whole_segments: true,
-            slow_start: SlowStart::Below,
-            exit_growth: true,
-            deflation: Deflation::Ns,
-            once_per_window: true,
-            window_validation: false,
-            slow_start_after_idle: IdleRestart::Off,
-            delayed_ack: DelayedAck { every: 1, timeout: Span::ZERO },
-            ..TcpConfig::rfc()
-        }
-    }
-
-    /// The TCP of ns in December 1996, with the Tahoe, packets and window of bakshi96 3.3.
-    ///
-    /// Known: packets carry their send time without a byte in the header. So each ACK of new data gives a
-    /// round-trip time, to the nearest beat of 100 ms. The averages are whole eighths and quarters. The first
-    /// timeout is 3 s, the minimum two beats. The retransmission timer starts before the backoff doubles, so
-    /// that the first retransmission waits for an undoubled timeout. An ACK starts it before its round-trip
-    /// time is counted. A fast retransmit doubles the timeout as well; a backoff ends with the ACK of a
-    /// packet that was sent once. Slow start opens the window below the threshold, which may be less than two
-    /// packets. There is no handshake. Only the factor 64 of the backoff bounds a timeout; the simulator
-    /// stops above 2000 s. After the fourth timeout in a row the smoothed round trip is dropped.
-    ///
-    /// Assumed: a source never aborts (255 retries here).
-    pub fn ns_1996() -> TcpConfig {
-        TcpConfig {
-            rtt_arithmetic: Arithmetic::Integer,
-            stale_rtt: StaleRtt::Dropped,
-            stamps: true,
-            timer_order: TimerOrder::First,
-            fast_backoff: true,
-            handshake: false,
-            rto_max: Span::secs(2000),
-            rto_initial: Span::secs(3),
-            whole_segments: true,
-            ssthresh_min: 0,
-            slow_start: SlowStart::Below,
-            ..TcpConfig::bakshi96()
-        }
-    }
-
     /// The Reno of the REAL simulator, as parsa98 describes it. The timeout is the estimate plus four times
     /// its deviation, with a granularity of 500 ms (5.1.4). Every packet is acknowledged.
     ///

@@ -2,13 +2,12 @@
 //! set the timers.
 
 use crate::event::{Cause, TcpKind};
-use crate::tcp::config::TimerOrder;
 use crate::units::{Span, Time};
 
 use super::congestion_control::{Acked, CongestionControl, Loss};
 use super::recovery::detect::{Detect, Evidence};
 use super::recovery::{AckSummary, Progress, Recovery, Step};
-use super::{AckInfo, Purpose, SenderWith, Verdict};
+use super::{AckInfo, SenderWith, Verdict};
 
 impl<R: Recovery> SenderWith<'_, R> {
     /// Processes an ACK that does not exceed the sent data. The caller sends afterwards.
@@ -66,13 +65,10 @@ impl<R: Recovery> SenderWith<'_, R> {
         let timed = core.timers.timed.take_if(|(end, _)| info.ack >= *end).map(|(_, sent)| sent);
         let rtt = news.rtt.or(timed.map(|sent| now.since(sent)));
         let bytes = (info.ack - core.window.una) as u32;
-        let early = core.timers.order == TimerOrder::First;
-        let early = early.then(|| (core.window.nxt > info.ack, core.timers.rtt.deadline(now, 1)));
-        if core.stamps && timed.is_none() {
-            // Only the ACK of data that was sent once ends the backoff.
-            let edges = (info.ack, core.window.nxt);
-            info.echoed.inspect(|sent| core.timers.rtt.estimate(*sent, now, edges));
-        } else {
+        let early = core.timers.early_expiry(now, core.window.nxt > info.ack);
+        let edges = (info.ack, core.window.nxt);
+        // Only the ACK of data that was sent once ends the backoff.
+        if timed.is_some() || !core.timers.estimate_stamped(info.echoed, now, edges) {
             let echoed = info.echoed.filter(|_| !news.part);
             let sent = sent_before(now, news).or(echoed).or(timed);
             self.measure(now, info.ack, sent, rtt);
@@ -109,14 +105,7 @@ impl<R: Recovery> SenderWith<'_, R> {
         if self.core.window.una >= self.core.window.last() && self.core.window.fin {
             self.core.limits.end(now);
         }
-        let timers = &mut self.core.timers;
-        if let Some((outstanding, at)) = early.filter(|_| timers.is_for(Purpose::Timeout)) {
-            if outstanding {
-                timers.set(Purpose::Timeout, at);
-            } else {
-                timers.clear();
-            }
-        }
+        self.core.timers.set_early(early);
         if verdict == TcpKind::RecoveryEnded && self.recovery.unfinished() {
             verdict = self.enter_recovery(now);
         }
@@ -250,11 +239,7 @@ impl<R: Recovery> SenderWith<'_, R> {
         }
         core.window.end_extra();
         self.recovery.enter(&mut core.window, core.tally.dupacks);
-        if core.fast_backoff {
-            core.timers.back_off(now);
-        } else if core.detector.counts() {
-            core.timers.rearm(now);
-        }
+        core.timers.fast_retransmitted(now, core.detector.counts());
         TcpKind::FastRetransmit
     }
 

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use crate::tcp::Settings;
-use crate::tcp::config::{Clock, ElnReaction, GrowthRule, Halving, TimerOrder};
+use crate::tcp::config::{Clock, ElnReaction};
 use crate::tcp::rtt::RttEstimator;
 use crate::units::{Due, Time};
 
@@ -16,6 +16,7 @@ use super::congestion_control::pacing::Pacer;
 use super::congestion_control::usage::Usage;
 use super::limits::Limits;
 use super::recovery::detect::Detector;
+use super::systems::ns::TimerRules;
 
 /// State of a sender except that of its recovery, which changes this state.
 #[derive(Clone, Debug)]
@@ -33,10 +34,7 @@ pub struct Core {
     pub(super) loss_window: u32,
     /// Timeouts of a SYN that do not double the next one.
     pub(in crate::tcp) syn_linear: u32,
-    pub(super) halve_at_each_timeout: bool,
     pub(super) eln: ElnReaction,
-    pub(super) fast_backoff: bool,
-    pub(super) stamps: bool,
     /// An echoed mark below this position belongs to an already reduced window.
     pub(in crate::tcp) reduced_below: u64,
     /// Whether the peer must still be notified of a reduced window (CWR).
@@ -56,8 +54,6 @@ pub struct Core {
     pub(super) fills_window: bool,
     /// Whether a withdrawn window is probed at once, as in 4.4BSD.
     persists_at_once: bool,
-    /// Whether the probes' backoff continues until the window has room for a segment, as in Linux (`tcp_ack_probe`).
-    pub(super) waits_for_segment: bool,
 }
 
 impl Core {
@@ -101,7 +97,7 @@ impl Core {
             congestion_control: AnyCongestionControl::new(config),
             timers: Timers {
                 rtt,
-                order: config.timer_order,
+                rules: TimerRules::new(config),
                 timed: None,
                 rexmt: Due::NEVER,
                 purpose: Purpose::Timeout,
@@ -114,10 +110,7 @@ impl Core {
             limited_transmit: config.limited_transmit,
             loss_window: config.loss_window,
             syn_linear: config.syn_linear,
-            halve_at_each_timeout: config.halving == Halving::Window,
             eln: config.eln_reaction,
-            fast_backoff: config.fast_backoff,
-            stamps: config.stamps,
             reduced_below: 0,
             reduced: false,
             ce_bytes: 0,
@@ -128,7 +121,6 @@ impl Core {
             probe_now: false,
             fills_window: false,
             persists_at_once: matches!(config.clock, Clock::Ticks { .. }),
-            waits_for_segment: config.growth == GrowthRule::Linux,
         }
     }
 
@@ -167,14 +159,15 @@ impl Core {
         self.pacer.as_ref().map_or(Due::NEVER, |pacer| pacer.waits)
     }
 
-    /// Stops the probes, since the peer's window is open.
+    /// Stops the probes, since the peer's window is open. In Linux their backoff continues until the window has room
+    /// for a segment (`tcp_ack_probe`).
     #[inline]
     pub(super) fn end_probes(&mut self) {
         self.timers.persist = Due::NEVER;
         if self.timers.persist_backoff > 0 {
             let w = &self.window;
             let next = u64::from(w.mss).min(w.last().saturating_sub(w.una));
-            if !self.waits_for_segment || u64::from(w.peer) >= next {
+            if !w.linux || u64::from(w.peer) >= next {
                 self.timers.persist_backoff = 0;
             }
         }
@@ -182,7 +175,7 @@ impl Core {
 
     /// Starts the timer of window probes. The backoff continues if the window has opened by less than a segment.
     pub(super) fn begin_probes(&mut self, now: Time) {
-        let backoff = if self.waits_for_segment { self.timers.persist_backoff } else { 0 };
+        let backoff = if self.window.linux { self.timers.persist_backoff } else { 0 };
         let factor = self.timers.rtt.backoff_factor(backoff);
         self.timers.probe_later(now, factor);
     }
@@ -211,13 +204,12 @@ pub enum Purpose {
 pub struct Timers {
     /// Round-trip estimation.
     pub rtt: RttEstimator,
-    /// Order of restarting the retransmission timer and updating the estimate.
-    pub order: TimerOrder,
+    pub(super) rules: TimerRules,
     /// The segment that is being timed: the position past its end, and when it was sent.
     pub timed: Option<(u64, Time)>,
     /// When the timer for outstanding data expires.
     //= rfc8985#section-8: one timer with a variable for its purpose
-    rexmt: Due,
+    pub(super) rexmt: Due,
     purpose: Purpose,
     /// When a closed window is probed.
     pub persist: Due,
@@ -267,16 +259,6 @@ impl Timers {
     /// Restarts the retransmission timer with the current timeout.
     pub fn rearm(&mut self, now: Time) {
         self.set(Purpose::Timeout, self.rtt.deadline(now, 1));
-    }
-
-    /// Doubles the timeout and restarts the retransmission timer.
-    pub fn back_off(&mut self, now: Time) {
-        if self.order == TimerOrder::First {
-            self.rearm(now);
-            return self.rtt.back_off();
-        }
-        self.rtt.back_off();
-        self.rearm(now);
     }
 
     /// Starts the timer of window probes with `factor` times the current timeout.

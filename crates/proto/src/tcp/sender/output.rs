@@ -120,7 +120,7 @@ impl<R: Recovery> SenderWith<'_, R> {
             if probe.cause == Cause::WindowProbe {
                 let factor = core.timers.rtt.backoff_factor(core.timers.persist_backoff);
                 core.timers.probe_later(now, factor);
-            } else if core.waits_for_segment {
+            } else if core.window.linux {
                 // A part of a segment that fills a small window is no probe, and its wait does not grow
                 // (`tcp_send_probe0`).
                 (core.timers.persist_backoff, core.timers.unanswered) = (0, 0);

@@ -1,6 +1,8 @@
-//! The senders, one file each, under their names in the registry.
+//! The senders, one file each, under their names in the registry, and a simulator whose rules apply to any sender.
 
 use super::registry;
+
+pub mod ns;
 
 /// Declares the modules.
 macro_rules! files {

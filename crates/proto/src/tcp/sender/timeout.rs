@@ -1,7 +1,6 @@
 //! Timers of a sender: timeouts, window probes, and the return to the left edge.
 
 use crate::event::{Cause, TcpKind};
-use crate::tcp::config::TimerOrder;
 use crate::units::{Due, Time};
 
 use super::congestion_control::{CongestionControl, Loss};
@@ -20,7 +19,7 @@ impl<R: Recovery> SenderWith<'_, R> {
         let timers = &mut self.core.timers;
         if timers.persist.is_past(now) {
             timers.persist = Due::NEVER;
-            if self.core.waits_for_segment && timers.persist_backoff == 0 {
+            if self.core.window.linux && timers.persist_backoff == 0 {
                 // Linux counts timeouts and probes together, and applies this count to a timeout that it has doubled already.
                 timers.persist_backoff = timers.rtt.backoff();
             }
@@ -72,12 +71,11 @@ impl<R: Recovery> SenderWith<'_, R> {
         let first = self.recovery.lowers_at_timeout(core);
         let w = &mut core.window;
         let usual = core.timers.rtt.backoff() == 0 && !self.recovery.unrepaired(w);
-        if w.una > 0 && first.unwrap_or(usual) || core.halve_at_each_timeout {
+        if w.una > 0 && first.unwrap_or(usual) || w.halves_at_each_timeout() {
             w.cwnd = self.recovery.uninflated_window(w).unwrap_or(w.cwnd);
             w.ssthresh = core.congestion_control.ssthresh_after_loss(now, w, Loss::Timeout);
         }
         core.congestion_control.timed_out();
-        let late = core.timers.order == TimerOrder::First;
         if core.tally.retries == 0 {
             core.tally.first_timeout = now;
         }
@@ -87,12 +85,9 @@ impl<R: Recovery> SenderWith<'_, R> {
         }
         // Only a SYN is sent at position 0.
         let linear = core.window.una == 0 && core.tally.retries <= core.syn_linear;
-        if !late && !linear {
-            core.timers.rtt.back_off();
-        }
         self.start_over(now, Cause::TimeoutRetransmit);
-        if late {
-            self.core.timers.rtt.back_off();
+        if !linear {
+            self.core.timers.back_off(now);
         }
     }
 

@@ -1,11 +1,12 @@
 //! Edges and windows of a sender, and the classic selection of the next segment.
 
 use crate::event::Cause;
-use crate::tcp::config::{GrowthRule, Halves, Halving, TcpConfig};
+use crate::tcp::config::{GrowthRule, Halving, TcpConfig};
 
 use super::Chunk;
 use super::buffers::LARGEST;
 use super::congestion_control::Loss;
+use super::systems::ns::Packets;
 
 /// Maximum number of stored record ends. Further records may share a segment with the next one.
 const RECORDS_MAX: usize = 4096;
@@ -71,12 +72,10 @@ pub struct Window {
     /// Socket send buffer, which bounds the outstanding bytes.
     pub(in crate::tcp) send_buffer: u32,
     halving: Halving,
-    halves: Halves,
-    whole_segments: bool,
-    ssthresh_min: u32,
+    packets: Packets,
     /// Whether Linux's rules apply: the probe of a closed window carries no data, and a retransmission only data that
     /// was sent before.
-    linux: bool,
+    pub(super) linux: bool,
 }
 
 /// Windows up to this size are filled by one segment (`TCP_MSS_DEFAULT` of Linux).
@@ -136,9 +135,7 @@ impl Window {
             records: Vec::new(),
             send_buffer: config.send_buffer,
             halving: config.halving,
-            halves: config.halves,
-            whole_segments: config.whole_segments,
-            ssthresh_min: config.ssthresh_min,
+            packets: Packets::new(config),
             linux: config.growth == GrowthRule::Linux,
         }
     }
@@ -243,9 +240,12 @@ impl Window {
             //= rfc5681#section-3.2: data sent by limited transmit is not counted
             Halving::Flight => self.flight().saturating_sub(self.limited),
         };
-        let exact = self.halves == Halves::Exact && loss == Loss::Detected;
-        let half = if exact { whole / 2 } else { self.in_segments(whole / 2) };
-        half.max(self.ssthresh_min.saturating_mul(self.mss))
+        self.packets.half(whole, self.mss, loss)
+    }
+
+    /// Whether each timeout lowers the threshold, not only the first one for a segment.
+    pub(super) fn halves_at_each_timeout(&self) -> bool {
+        self.halving == Halving::Window
     }
 
     /// The threshold as a window of at least one segment. A smaller window would permit no segment, and no ACK could
@@ -353,8 +353,7 @@ impl Window {
 
     /// Outstanding bytes that the congestion window permits.
     pub fn congestion(&self) -> u32 {
-        let congestion = self.cwnd.saturating_add(self.extra);
-        if self.whole_segments { self.in_segments(congestion) } else { congestion }
+        self.packets.usable(self.cwnd.saturating_add(self.extra), self.mss)
     }
 
     /// Outstanding bytes that all windows permit.
@@ -374,13 +373,12 @@ impl Window {
 
     /// The next new segment, with a congestion window that permits `room` further bytes.
     pub fn chunk_within(&mut self, room: u64) -> Option<Chunk> {
-        let mss = u64::from(self.mss);
-        let room = if self.whole_segments { room / mss * mss } else { room };
-        let window = (self.nxt - self.una + room).min(u32::MAX.into()) as u32;
+        let room = self.packets.usable(room.min(u32::MAX.into()) as u32, self.mss);
+        let window = (self.nxt - self.una + u64::from(room)).min(u32::MAX.into()) as u32;
         let congestion = core::mem::replace(&mut self.cwnd, window);
-        let whole = core::mem::take(&mut self.whole_segments);
+        let whole = core::mem::take(&mut self.packets.whole_segments);
         let chunk = self.next_chunk();
-        (self.cwnd, self.whole_segments) = (congestion, whole);
+        (self.cwnd, self.packets.whole_segments) = (congestion, whole);
         chunk
     }
 
