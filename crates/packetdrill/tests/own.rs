@@ -124,6 +124,18 @@ fn a_missing_feature_is_named() {
             "0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n+0 setsockopt(3, SOL_SOCKET, SO_RCVLOWAT, [1], 4) = 0",
             "setsockopt SO_RCVLOWAT",
         ),
+        (
+            "0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n+0 send(3, ..., 1, MSG_SOON) = 1",
+            "the value MSG_SOON",
+        ),
+        (
+            "0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n+0 poll([{fd=3, events=POLLNOW}], 1, 0) = 0",
+            "the value POLLNOW",
+        ),
+        (
+            "0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n+0 bind(3, {sin_port=70000}, 16) = 0",
+            "the port 70000",
+        ),
         ("--tolerance_usecs=soon\n0 close(3) = 0", "the option --tolerance_usecs"),
         ("--tolerance_percent=nan\n0 close(3) = 0", "the option --tolerance_percent"),
         ("--tcp_ts_tick_usecs=-1\n0 close(3) = 0", "the option --tcp_ts_tick_usecs"),

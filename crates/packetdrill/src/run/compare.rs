@@ -42,9 +42,8 @@ pub(super) fn segment(
     if let Some(window) = tcp.window.filter(|window| *window != got.window) {
         return differs("the window", window.to_string(), got.window.to_string());
     }
-    if tcp.urgent.unwrap_or(0) != got.urgent && tcp.flags.has(Flags::URG) {
-        let urgent = tcp.urgent.unwrap_or(0);
-        return differs("the urgent pointer", urgent.to_string(), got.urgent.to_string());
+    if tcp.urgent != got.urgent && tcp.flags.has(Flags::URG) {
+        return differs("the urgent pointer", tcp.urgent.to_string(), got.urgent.to_string());
     }
     let ecn = got.tos & 3;
     match packet.tos {

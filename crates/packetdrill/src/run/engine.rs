@@ -495,7 +495,7 @@ fn expectation(packet: &Packet, tcp: &Tcp) -> String {
         ack: tcp.ack.unwrap_or(0),
         flags: tcp.flags,
         window: tcp.window.unwrap_or(0),
-        urgent: tcp.urgent.unwrap_or(0),
+        urgent: tcp.urgent,
         options: tcp.options.clone().unwrap_or_default(),
         len: tcp.len,
     };

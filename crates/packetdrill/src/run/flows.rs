@@ -167,7 +167,7 @@ impl Flow {
             ack: tcp.ack.map_or(0, |ack| ack.wrapping_add(offset)),
             flags,
             window: tcp.window.unwrap_or(0),
-            urgent: tcp.urgent.unwrap_or(0),
+            urgent: tcp.urgent,
             options,
             len: tcp.len,
         }

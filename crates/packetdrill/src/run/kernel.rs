@@ -106,7 +106,7 @@ impl Kernel {
             let _ = sys::setsockopt(real, 6, TCP_CONGESTION, name.as_bytes());
         }
         self.last = Some(real);
-        let free = (3..).find(|n| !self.fds.contains_key(n)).unwrap_or(3);
+        let free = (3..).find(|n| !self.fds.contains_key(n)).expect("a free number");
         let wanted = super::values::number(&call.result);
         let fd = wanted.filter(|n| *n >= 0).unwrap_or(free);
         self.fds.insert(fd, real);

@@ -43,7 +43,7 @@ impl Default for Keys {
             slow_start_after_idle: IdleRestart::Off,
             ..TcpConfig::linux()
         };
-        let word = words::of_linux("cubic").unwrap_or(&words::TCPS[0]);
+        let word = words::of_linux("cubic").expect("the default of Linux");
         let cookie_key = [0xb2b2_b2b2_a1a1_a1a1, 0xd4d4_d4d4_c3c3_c3c3];
         let keepalive = [7200, 75, 9];
         let (ecn, syn_retries, fast_open, tail_probes) = (0, 5, 0x403, true);

@@ -1,5 +1,6 @@
 //! Arguments and results: their values, and comparison with the expectation.
 
+use super::flows::PORT;
 use crate::script::Expr;
 use crate::symbol;
 
@@ -12,6 +13,34 @@ pub fn number(expr: &Expr) -> Option<i64> {
         Expr::List(items) if items.len() == 1 => number(&items[0]),
         _ => None,
     }
+}
+
+/// The number in an argument; `...` and an omitted argument count as 0.
+///
+/// # Errors
+/// The value, if it is not known.
+pub fn integer(expr: &Expr) -> Result<i64, String> {
+    match expr {
+        Expr::Any => Ok(0),
+        _ => number(expr).ok_or_else(|| format!("the value {}", show(expr))),
+    }
+}
+
+/// The number in a field of an argument; an omitted field counts as 0.
+///
+/// # Errors
+/// The value, if it is not known.
+pub fn integer_field(expr: &Expr, name: &str) -> Result<i64, String> {
+    expr.field(name).map_or(Ok(0), integer)
+}
+
+/// The port in an address; `...` is the usual one of scripts.
+///
+/// # Errors
+/// The value, if it is no port.
+pub fn port(address: &Expr) -> Result<u16, String> {
+    let Some(port) = address.field("sin_port") else { return Ok(PORT) };
+    u16::try_from(integer(port)?).map_err(|_| format!("the port {}", show(port)))
 }
 
 /// The bytes of a text, in which `\x0a` represents one byte.

@@ -226,9 +226,9 @@ fn read_options(mut bytes: &[u8]) -> Vec<TcpOption> {
             (5, _) => TcpOption::Sack(
                 value.chunks_exact(8).filter_map(|b| Some((quad(b, 0)?, quad(b, 4)?))).collect(),
             ),
-            (8, _) if value.len() == 8 => TcpOption::Timestamps {
-                value: quad(value, 0).unwrap_or(0),
-                echo: quad(value, 4).unwrap_or(0),
+            (8, &[a, b, c, d, e, f, g, h]) => TcpOption::Timestamps {
+                value: u32::from_be_bytes([a, b, c, d]),
+                echo: u32::from_be_bytes([e, f, g, h]),
             },
             (34, _) => TcpOption::FastOpen(value.to_vec()),
             (172 | 174, _) if value.len() % 3 == 0 => {

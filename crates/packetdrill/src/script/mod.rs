@@ -133,8 +133,8 @@ pub struct Tcp {
     pub ack: Option<u32>,
     /// The window field, if given.
     pub window: Option<u16>,
-    /// The urgent pointer, if given.
-    pub urgent: Option<u16>,
+    /// The urgent pointer, by default 0.
+    pub urgent: u16,
     /// The options; `None` for `<...>`, which allows any.
     pub options: Option<Vec<TcpOption>>,
 }
@@ -196,6 +196,13 @@ pub struct Call {
     pub result: Expr,
     /// The expected error name, as `EAGAIN`.
     pub errno: Option<String>,
+}
+
+impl Call {
+    /// An argument; [`Expr::Any`] if it is omitted.
+    pub fn arg(&self, index: usize) -> &Expr {
+        self.args.get(index).unwrap_or(&Expr::Any)
+    }
 }
 
 /// An argument or a result.

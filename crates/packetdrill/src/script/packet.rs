@@ -110,7 +110,7 @@ fn tcp(scan: &mut Scan<'_>) -> Result<Tcp, Fault> {
     let (flags, ace) = flags(scan)?;
     let (seq, len) = sequence(scan, flags)?;
     let mut tcp =
-        Tcp { flags, ace, seq, len, ack: None, window: None, urgent: None, options: Some(vec![]) };
+        Tcp { flags, ace, seq, len, ack: None, window: None, urgent: 0, options: Some(vec![]) };
     if scan.eat_word("ack")? {
         tcp.ack = Some(scan.field("a sequence number")?);
     }
@@ -118,7 +118,7 @@ fn tcp(scan: &mut Scan<'_>) -> Result<Tcp, Fault> {
         tcp.window = Some(scan.field("a window field up to 65535")?);
     }
     if scan.eat_word("urg")? {
-        tcp.urgent = Some(scan.field("an urgent pointer up to 65535")?);
+        tcp.urgent = scan.field("an urgent pointer up to 65535")?;
     }
     if scan.eat("<")? {
         tcp.options = options(scan)?;
@@ -275,7 +275,7 @@ fn bytes(scan: &mut Scan<'_>) -> Result<Vec<u8>, Fault> {
     if text.len() > 64 || !text.len().is_multiple_of(2) {
         return Err(before.wrong("at most 32 bytes in hexadecimal digits"));
     }
-    let digit = |at: usize| u8::from_str_radix(&text[at..at + 2], 16).unwrap_or(0);
+    let digit = |at: usize| u8::from_str_radix(&text[at..at + 2], 16).expect("two digits");
     Ok((0..text.len()).step_by(2).map(digit).collect())
 }
 

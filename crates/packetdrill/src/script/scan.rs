@@ -26,7 +26,7 @@ impl<'a> Scan<'a> {
 
     /// The remaining text.
     pub(super) fn rest(&self) -> &'a str {
-        self.text.get(self.at..).unwrap_or("")
+        &self.text[self.at..]
     }
 
     pub(super) fn peek(&self) -> Option<char> {
@@ -37,7 +37,7 @@ impl<'a> Scan<'a> {
     fn skip(&mut self, bytes: usize) -> &'a str {
         let (text, start) = (self.text, self.at);
         self.at = (start + bytes).min(text.len());
-        let skipped = text.get(start..self.at).unwrap_or("");
+        let skipped = &text[start..self.at];
         self.line += skipped.bytes().filter(|byte| *byte == b'\n').count() as u32;
         skipped
     }

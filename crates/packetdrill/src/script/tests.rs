@@ -42,7 +42,7 @@ fn a_segment_has_flags_numbers_window_and_options() {
     assert_eq!((packet.tos, packet.ports), (Some(Tos::Ecn(3)), Some((1000, 80))));
     let Transport::Tcp(tcp) = packet.transport else { panic!("no segment") };
     let flags = Flags::SYN | Flags::ECE | Flags::CWR | Flags::ACK;
-    assert_eq!((tcp.flags, tcp.ack, tcp.window, tcp.urgent), (flags, Some(1), Some(100), Some(7)));
+    assert_eq!((tcp.flags, tcp.ack, tcp.window, tcp.urgent), (flags, Some(1), Some(100), 7));
     let options = vec![
         TcpOption::Mss(1460),
         TcpOption::SackPermitted,

@@ -6,8 +6,7 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 
 use lasthop_live::sys::calls as sys;
 
-use super::super::flows::PORT;
-use super::super::values::{bytes_of, number, word};
+use super::super::values::{bytes_of, integer, integer_field, number, port, show, word};
 use super::super::wire::REMOTE;
 use super::Reply;
 use crate::script::{Call, Expr};
@@ -48,19 +47,21 @@ fn writes(
 }
 
 pub(super) fn prepare(call: &Call, fds: &BTreeMap<i64, i32>) -> Result<Job, String> {
-    let arg = |index: usize| call.args.get(index).unwrap_or(&Expr::Any);
-    let int = |index: usize| number(arg(index)).unwrap_or(0);
-    let small = |index: usize| int(index).clamp(i32::MIN.into(), i32::MAX.into()) as i32;
+    let arg = |index: usize| call.arg(index);
+    let small = |index: usize| -> Result<i32, String> {
+        Ok(integer(arg(index))?.clamp(i32::MIN.into(), i32::MAX.into()) as i32)
+    };
+    let option = || match small(2) {
+        Ok(name) => Ok((small(1)?, name)),
+        Err(_) => Err(format!("{} {}", call.name, show(arg(2)))),
+    };
     let real = |fd: i64| fds.get(&fd).copied().unwrap_or(-1);
     let fd = number(arg(0)).map_or(-1, real);
-    let len = |index: usize| match int(index) {
+    let len = |index: usize| match integer(arg(index))? {
         len @ 0..=BUFFER_MAX => Ok(vec![0u8; len as usize]),
         _ => Err("buffers of that size".to_owned()),
     };
-    let address = |index: usize, host: Ipv4Addr| {
-        let port = arg(index).field("sin_port").and_then(number).unwrap_or(PORT.into());
-        SocketAddrV4::new(host, port as u16)
-    };
+    let address = |index: usize, host| Ok::<_, String>(SocketAddrV4::new(host, port(arg(index))?));
     let peer = Ipv4Addr::from(REMOTE);
     match call.name.as_str() {
         "socket" => {
@@ -68,35 +69,38 @@ pub(super) fn prepare(call: &Call, fds: &BTreeMap<i64, i32>) -> Result<Job, Stri
                 Some("AF_INET6") => return Err("IPv6".to_owned()),
                 _ => 2,
             };
-            let kind = small(1);
+            let kind = small(1)?;
             if kind & 0xf != 1 {
                 return Err("sockets other than SOCK_STREAM".to_owned());
             }
             job(move || sys::socket(domain, kind, 6))
         }
         "bind" => {
-            let to = address(1, Ipv4Addr::UNSPECIFIED);
+            let to = address(1, Ipv4Addr::UNSPECIFIED)?;
             job(move || sys::bind(fd, to))
         }
         "listen" => {
-            let backlog = small(1);
+            let backlog = small(1)?;
             job(move || sys::listen(fd, backlog))
         }
         "accept" | "accept4" => {
-            let flags = if call.name == "accept4" { small(3) } else { 0 };
+            let flags = if call.name == "accept4" { small(3)? } else { 0 };
             job(move || sys::accept(fd, flags))
         }
         "connect" => {
-            let to = address(1, peer);
+            let to = address(1, peer)?;
             job(move || sys::connect(fd, to))
         }
         "write" | "send" | "sendto" => {
             if word(arg(1)) == Some("NULL") {
                 return Err("writes of no buffer".to_owned());
             }
-            let flags = if call.name == "write" { 0 } else { small(3) };
+            let flags = if call.name == "write" { 0 } else { small(3)? };
             let opens = flags & FAST_OPEN != 0 && call.args.len() > 4;
-            let to = opens.then(|| (address(4, peer), word(arg(4)) != Some("AF_UNSPEC")));
+            let to = match opens {
+                true => Some((address(4, peer)?, word(arg(4)) != Some("AF_UNSPEC"))),
+                false => None,
+            };
             let bytes = len(2)?;
             // A write to a closed pipe is an error without a signal.
             job(move || sys::send(fd, &bytes, flags | 0x4000, to))
@@ -116,58 +120,54 @@ pub(super) fn prepare(call: &Call, fds: &BTreeMap<i64, i32>) -> Result<Job, Stri
             let sum = items.iter().map(piece).try_fold(0i64, |sum, len| sum.checked_add(len?));
             let sum =
                 sum.filter(|sum| (0..=BUFFER_MAX).contains(sum)).ok_or("buffers of that size")?;
-            let flags = if call.name == "sendmsg" { small(2) } else { 0 };
+            let flags = if call.name == "sendmsg" { small(2)? } else { 0 };
             if flags & 0x0400_0000 != 0 {
                 return Err("MSG_ZEROCOPY".to_owned());
             }
             let named = arg(1).field("msg_name").is_some();
-            let to = (named && flags & FAST_OPEN != 0).then(|| (address(1, peer), true));
+            let to = match named && flags & FAST_OPEN != 0 {
+                true => Some((address(1, peer)?, true)),
+                false => None,
+            };
             job(move || sys::send(fd, &vec![0; sum as usize], flags | 0x4000, to))
         }
         "read" | "recv" | "recvfrom" => {
-            let flags = if call.name == "read" { 0 } else { small(3) };
+            let flags = if call.name == "read" { 0 } else { small(3)? };
             let mut room = len(2)?;
             job(move || sys::recv(fd, &mut room, flags))
         }
         "shutdown" => {
-            let how = small(1);
+            let how = small(1)?;
             job(move || sys::shutdown(fd, how))
         }
         "close" => job(move || sys::close(fd)),
         "fcntl" => {
             let set = match word(arg(1)) {
-                Some("F_SETFL") => Some(small(2)),
+                Some("F_SETFL") => Some(small(2)?),
                 Some("F_GETFL") => None,
                 _ => return Err("fcntl() other than F_GETFL and F_SETFL".to_owned()),
             };
             job(move || sys::flags(fd, set))
         }
         "setsockopt" => {
-            let (level, name) = (level(arg(1)), small(2));
+            let (level, name) = option()?;
             let value: Vec<u8> = match arg(3) {
                 Expr::Text(text) => bytes_of(text),
                 value @ Expr::Fields(_) => {
-                    let field = |name| value.field(name).and_then(number).unwrap_or(0) as i32;
-                    [field("onoff").to_ne_bytes(), field("linger").to_ne_bytes()].concat()
+                    let field =
+                        |name| Ok::<_, String>((integer_field(value, name)? as i32).to_ne_bytes());
+                    [field("onoff")?, field("linger")?].concat()
                 }
                 value => match number(value) {
                     // A number may be larger than an int: only its bits count.
                     Some(n) => (n as u32).to_ne_bytes().to_vec(),
-                    None => {
-                        return Err(format!("setsockopt {}", super::super::values::show(arg(2))));
-                    }
+                    None => return Err(format!("setsockopt {}", show(arg(2)))),
                 },
             };
-            if number(arg(2)).is_none() {
-                return Err(format!("setsockopt {}", super::super::values::show(arg(2))));
-            }
             job(move || sys::setsockopt(fd, level, name, &value))
         }
         "getsockopt" => {
-            if number(arg(2)).is_none() {
-                return Err(format!("getsockopt {}", super::super::values::show(arg(2))));
-            }
-            let (level, name) = (level(arg(1)), small(2));
+            let (level, name) = option()?;
             writes(3, move || sys::getsockopt(fd, level, name))
         }
         "ioctl" => {
@@ -176,12 +176,12 @@ pub(super) fn prepare(call: &Call, fds: &BTreeMap<i64, i32>) -> Result<Job, Stri
         }
         "poll" => {
             let Expr::List(items) = arg(0) else { return Err("poll() without a list".to_owned()) };
-            let of = |item: &Expr, name| item.field(name).and_then(number).unwrap_or(0);
-            let fds: Vec<(i64, i32, i16)> = items
-                .iter()
-                .map(|item| (of(item, "fd"), real(of(item, "fd")), of(item, "events") as i16))
-                .collect();
-            let timeout = small(2);
+            let watched = |item: &Expr| {
+                let (fd, events) = (integer_field(item, "fd")?, integer_field(item, "events")?);
+                Ok::<_, String>((fd, real(fd), events as i16))
+            };
+            let fds = items.iter().map(watched).collect::<Result<Vec<_>, _>>()?;
+            let timeout = small(2)?;
             Ok(Box::new(move || {
                 let raw: Vec<(i32, i16)> =
                     fds.iter().map(|(_, fd, events)| (*fd, *events)).collect();
@@ -205,8 +205,4 @@ pub(super) fn prepare(call: &Call, fds: &BTreeMap<i64, i32>) -> Result<Job, Stri
         }
         other => Err(format!("the call {other}()")),
     }
-}
-
-fn level(expr: &Expr) -> i32 {
-    number(expr).unwrap_or(-1) as i32
 }

@@ -4,7 +4,7 @@ use lasthop_proto::tcp::sockets::Errno;
 use lasthop_proto::wire::Body;
 
 use super::super::flows::PORT;
-use super::super::values::{number, word};
+use super::super::values::{integer, integer_field, number, port, word};
 use super::numbers::{events_of, message, pieces};
 use super::{Fd, Kind, Own, Reply};
 use crate::script::{Call, Expr};
@@ -32,12 +32,8 @@ pub(super) fn error(name: &str) -> Attempt {
 }
 
 impl Own {
-    pub(super) fn arg<'a>(&self, call: &'a Call, index: usize) -> &'a Expr {
-        call.args.get(index).unwrap_or(&Expr::Any)
-    }
-
     pub(super) fn fd(&mut self, call: &Call) -> Option<(i64, Fd)> {
-        let fd = number(self.arg(call, 0))?;
+        let fd = number(call.arg(0))?;
         self.fds.get(&fd).map(|found| (fd, found.clone()))
     }
 
@@ -67,7 +63,7 @@ impl Own {
     }
 
     pub(super) fn new_fd(&mut self, expected: &Expr, fd: Fd) -> i64 {
-        let free = (3..).find(|n| !self.fds.contains_key(n)).unwrap_or(3);
+        let free = (3..).find(|n| !self.fds.contains_key(n)).expect("a free number");
         // A script names the expected descriptor; an open one with this name loses it.
         let wanted = number(expected).filter(|n| *n >= 0);
         let number = wanted.unwrap_or(free);
@@ -76,14 +72,14 @@ impl Own {
     }
 
     fn socket(&mut self, call: &Call) -> Attempt {
-        let kind = number(self.arg(call, 1)).unwrap_or(0);
-        if word(self.arg(call, 2)) == Some("IPPROTO_MPTCP") {
+        let kind = integer(call.arg(1))?;
+        if word(call.arg(2)) == Some("IPPROTO_MPTCP") {
             return Err("MPTCP".to_owned());
         }
         if kind & 0xf != 1 {
             return Err("sockets other than SOCK_STREAM".to_owned());
         }
-        if word(self.arg(call, 0)) == Some("AF_INET6") {
+        if word(call.arg(0)) == Some("AF_INET6") {
             return Err("IPv6".to_owned());
         }
         let nonblocking = kind & 0o4000 != 0;
@@ -94,16 +90,14 @@ impl Own {
 
     fn bind(&mut self, call: &Call) -> Attempt {
         let Some((fd, mut found)) = self.fd(call) else { return error("EBADF") };
-        let address = self.arg(call, 1);
-        let port = address.field("sin_port").and_then(number).unwrap_or(PORT.into());
-        found.port = u16::try_from(port).ok();
+        found.port = Some(port(call.arg(1))?);
         self.fds.insert(fd, found);
         done(0)
     }
 
     fn listen(&mut self, call: &Call) -> Attempt {
         let Some((fd, mut found)) = self.fd(call) else { return error("EBADF") };
-        let backlog = number(self.arg(call, 1)).unwrap_or(0).clamp(0, 4096) as u32;
+        let backlog = integer(call.arg(1))?.clamp(0, 4096) as u32;
         // The engine delivers packets to the default port of listeners.
         let port = PORT;
         found.kind = Kind::Listening(port);
@@ -154,7 +148,7 @@ impl Own {
                 let mut inherited = found.options.clone();
                 inherited.notsent_lowat.get_or_insert(self.keys.notsent_lowat);
                 self.act(|s, now, out| s.set_options(now, index, |o| *o = inherited, out));
-                let flags = number(self.arg(call, 3)).unwrap_or(0);
+                let flags = integer(call.arg(3))?;
                 let nonblocking = call.name == "accept4" && flags & 0o4000 != 0;
                 let kind = Kind::Connection(index);
                 let fd = Fd { kind, nonblocking, port: None, deferred: false, backlog: 0, ..found };
@@ -171,23 +165,23 @@ impl Own {
     fn write(&mut self, call: &Call) -> Attempt {
         let Some((fd, found)) = self.fd(call) else { return error("EBADF") };
         let (len, flags) = match call.name.as_str() {
-            "sendmsg" => (message(self.arg(call, 1))?, number(self.arg(call, 2)).unwrap_or(0)),
-            "writev" => (pieces(self.arg(call, 1))?, 0),
-            "write" => (number(self.arg(call, 2)).unwrap_or(0), 0),
-            _ => (number(self.arg(call, 2)).unwrap_or(0), number(self.arg(call, 3)).unwrap_or(0)),
+            "sendmsg" => (message(call.arg(1))?, integer(call.arg(2))?),
+            "writev" => (pieces(call.arg(1))?, 0),
+            "write" => (integer(call.arg(2))?, 0),
+            _ => (integer(call.arg(2))?, integer(call.arg(3))?),
         };
         if !(0..=WRITE_MAX).contains(&len) {
             return error("EINVAL");
         }
         let nonblocking = found.nonblocking || flags & MSG_DONTWAIT != 0;
         if flags & MSG_FASTOPEN != 0 {
-            let unspecified = word(self.arg(call, 4)) == Some("AF_UNSPEC");
+            let unspecified = word(call.arg(4)) == Some("AF_UNSPEC");
             if self.keys.fast_open & 1 == 0 || unspecified {
                 return error("EOPNOTSUPP");
             }
         }
         let opens = flags & MSG_FASTOPEN != 0;
-        if word(self.arg(call, 1)) == Some("NULL") && len > 0 {
+        if word(call.arg(1)) == Some("NULL") && len > 0 {
             return error("EFAULT");
         }
         let zerocopy = flags & MSG_ZEROCOPY != 0 && found.zerocopy;
@@ -251,22 +245,22 @@ impl Own {
         let Kind::Connection(index) = found.kind else {
             return error(if found.kind == Kind::Deferred { "EAGAIN" } else { "ENOTCONN" });
         };
-        if word(self.arg(call, 1)) == Some("NULL") && self.sockets().unread(index) > 0 {
+        if word(call.arg(1)) == Some("NULL") && self.sockets().unread(index) > 0 {
             return error("EFAULT");
         }
         let flags = match call.name.as_str() {
             "read" => 0,
-            _ => number(self.arg(call, 3)).unwrap_or(0),
+            _ => integer(call.arg(3))?,
         };
         if flags & MSG_PEEK != 0 {
             let unread = self.sockets().unread(index) as i64;
             return if unread > 0 {
-                done(unread.min(number(self.arg(call, 2)).unwrap_or(0)))
+                done(unread.min(integer(call.arg(2))?))
             } else {
                 error("EAGAIN")
             };
         }
-        let most = number(self.arg(call, 2)).unwrap_or(0).max(0) as u64;
+        let most = integer(call.arg(2))?.max(0) as u64;
         let mut bodies = Vec::new();
         match self.act(|sockets, now, out| sockets.recv(now, index, most, &mut bodies, out)) {
             Ok(bytes) => done(bytes as i64),
@@ -281,7 +275,7 @@ impl Own {
 
     fn shutdown(&mut self, call: &Call) -> Attempt {
         let Some((_, found)) = self.fd(call) else { return error("EBADF") };
-        let how = number(self.arg(call, 1)).unwrap_or(-1);
+        let how = integer(call.arg(1))?;
         let Kind::Connection(index) = found.kind else { return error("ENOTCONN") };
         if !(0..=2).contains(&how) {
             return error("EINVAL");
@@ -308,8 +302,8 @@ impl Own {
 
     fn fcntl(&mut self, call: &Call) -> Attempt {
         let Some((fd, mut found)) = self.fd(call) else { return error("EBADF") };
-        let flags = number(self.arg(call, 2)).unwrap_or(0);
-        match word(self.arg(call, 1)) {
+        let flags = integer(call.arg(2))?;
+        match word(call.arg(1)) {
             Some("F_SETFL") => {
                 found.nonblocking = flags & 0o4000 != 0;
                 self.fds.insert(fd, found);
@@ -321,14 +315,14 @@ impl Own {
     }
 
     fn poll(&mut self, call: &Call) -> Attempt {
-        let Expr::List(items) = self.arg(call, 0) else { return error("EINVAL") };
+        let Expr::List(items) = call.arg(0) else { return error("EINVAL") };
         let items = items.clone();
-        let timeout = number(self.arg(call, 2)).unwrap_or(0);
+        let timeout = integer(call.arg(2))?;
         let mut written = Vec::new();
         let mut count = 0;
         for item in &items {
-            let fd = item.field("fd").and_then(number).unwrap_or(-1);
-            let events = item.field("events").and_then(number).unwrap_or(0);
+            let fd = integer_field(item, "fd")?;
+            let events = integer_field(item, "events")?;
             let ready = self.readiness(fd);
             // Errors and hang-ups are always reported.
             let revents = ready & (events | 8 | 16 | 32);
@@ -362,7 +356,7 @@ impl Own {
     fn ioctl(&mut self, call: &Call) -> Attempt {
         let Some((_, found)) = self.fd(call) else { return error("EBADF") };
         let Kind::Connection(index) = found.kind else { return error("EINVAL") };
-        let name = word(self.arg(call, 1)).unwrap_or("").to_owned();
+        let name = word(call.arg(1)).unwrap_or("").to_owned();
         let sockets = self.sockets();
         let value = match (name.as_str(), sockets.info(index), sockets.connection(index)) {
             ("SIOCINQ" | "FIONREAD", ..) => sockets.unread(index) as i64,

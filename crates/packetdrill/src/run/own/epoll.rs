@@ -1,6 +1,6 @@
 //! `epoll`: watched descriptors, reported while they are ready or, with `EPOLLET`, after an event.
 
-use super::super::values::number;
+use super::super::values::{integer, integer_field, number};
 use super::calls::{Attempt, done, error};
 use super::{Fd, Kind, Own, Reply};
 use crate::script::{Call, Expr};
@@ -51,14 +51,14 @@ impl Own {
     pub(super) fn epoll_ctl(&mut self, call: &Call) -> Attempt {
         let Some((epoll, found)) = self.fd(call) else { return error("EBADF") };
         let Kind::Epoll(mut watches) = found.kind.clone() else { return error("EINVAL") };
-        let fd = number(self.arg(call, 2)).unwrap_or(-1);
+        let fd = integer(call.arg(2))?;
         if !self.fds.contains_key(&fd) {
             return error("EBADF");
         }
-        let events = self.arg(call, 3).field("events").and_then(number).unwrap_or(0);
+        let events = integer_field(call.arg(3), "events")?;
         let at = watches.iter().position(|watch| watch.fd == fd);
         let watch = Watch { fd, events, seen: None };
-        match (number(self.arg(call, 1)), at) {
+        match (number(call.arg(1)), at) {
             (Some(CTL_ADD), Some(_)) => return error("EEXIST"),
             (Some(CTL_ADD), None) if watches.len() < WATCHES_MAX => watches.push(watch),
             (Some(CTL_MOD), Some(at)) => watches[at] = watch,
@@ -84,7 +84,7 @@ impl Own {
     pub(super) fn epoll_wait(&mut self, call: &Call) -> Attempt {
         let Some((epoll, found)) = self.fd(call) else { return error("EBADF") };
         let Kind::Epoll(mut watches) = found.kind.clone() else { return error("EINVAL") };
-        let timeout = number(self.arg(call, 3)).unwrap_or(0);
+        let timeout = integer(call.arg(3))?;
         for watch in &mut watches {
             let now = self.happened(watch.fd);
             let events = now.ready & (watch.events & 0xffff | EPOLLERR | EPOLLHUP);

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use super::super::values::number;
+use super::super::values::integer;
 use super::calls::{Attempt, done, error};
 use super::numbers::message;
 use super::{Kind, Nanos, Own, Reply, START};
@@ -198,7 +198,7 @@ impl Own {
 
     pub(super) fn recvmsg(&mut self, call: &Call) -> Attempt {
         let Some((_, found)) = self.fd(call) else { return error("EBADF") };
-        let flags = number(self.arg(call, 2)).unwrap_or(0);
+        let flags = integer(call.arg(2))?;
         let Kind::Connection(index) = found.kind else {
             return error(if flags & MSG_ERRQUEUE != 0 { "EAGAIN" } else { "ENOTCONN" });
         };
@@ -208,7 +208,7 @@ impl Own {
             let written = vec![(1, note.message())];
             return Ok(Some(Reply { written, ..Reply::value(0) }));
         }
-        let most = message(self.arg(call, 1))?.max(0) as u64;
+        let most = message(call.arg(1))?.max(0) as u64;
         let mut bodies = Vec::new();
         let got = self.act(|sockets, now, out| sockets.recv(now, index, most, &mut bodies, out));
         match got {

@@ -4,7 +4,7 @@ use lasthop_proto::wire::{Body, FlowKey};
 
 use super::super::flows::PORT;
 use super::calls::{Attempt, done, error};
-use super::{Kind, Own};
+use super::{Fd, Kind, Own};
 use crate::script::Call;
 
 impl Own {
@@ -36,11 +36,7 @@ impl Own {
 
     /// Opens the connection of a descriptor.
     fn open(&mut self, fd: i64, fast: bool) -> usize {
-        let (port, mut options, tos) = self
-            .fds
-            .get(&fd)
-            .map(|found| (found.port, found.options.clone(), found.tos))
-            .unwrap_or_default();
+        let Fd { port, mut options, tos, .. } = self.fds[&fd].clone();
         options.ecn.get_or_insert(matches!(self.keys.ecn, 1 | 3));
         options.notsent_lowat.get_or_insert(self.keys.notsent_lowat);
         options.fast_open = Some(fast && self.keys.fast_open & 1 != 0);

@@ -4,7 +4,7 @@ use lasthop_proto::tcp::sockets::{KeepAlive, SocketOptions};
 use lasthop_proto::tcp::words;
 use lasthop_proto::units::{Rate, Span};
 
-use super::super::values::{bytes_of, number, word};
+use super::super::values::{bytes_of, integer, integer_field, word};
 use super::calls::{Attempt, done, error};
 use super::numbers::errno_number;
 use super::{Kind, Own, Reply};
@@ -13,10 +13,12 @@ use crate::script::{Call, Expr};
 impl Own {
     pub(super) fn setsockopt(&mut self, call: &Call) -> Attempt {
         let Some((fd, mut found)) = self.fd(call) else { return error("EBADF") };
-        let (level, name) =
-            (word(self.arg(call, 1)).unwrap_or(""), word(self.arg(call, 2)).unwrap_or(""));
-        let value = self.arg(call, 3);
-        let int = number(value).unwrap_or(0);
+        let (level, name) = (word(call.arg(1)).unwrap_or(""), word(call.arg(2)).unwrap_or(""));
+        let value = call.arg(3);
+        let int = match value {
+            Expr::Text(_) | Expr::Fields(_) => 0,
+            value => integer(value)?,
+        };
         let keep = |options: &SocketOptions, keys: [u32; 3]| {
             let [idle, interval, count] = keys;
             let (idle, interval) = (Span::secs(idle.into()), Span::secs(interval.into()));
@@ -72,7 +74,7 @@ impl Own {
             "TCP_FASTOPEN_CONNECT" if tcp => found.deferred = int != 0,
             "TCP_FASTOPEN_KEY" if tcp => {
                 let Expr::Text(text) = value else { return error("EINVAL") };
-                let len = number(self.arg(call, 4)).unwrap_or(0);
+                let len = integer(call.arg(4))?;
                 match key_of(text).filter(|_| len == 16) {
                     Some(key) => found.cookie_key = Some(key),
                     None => return error("EINVAL"),
@@ -104,8 +106,8 @@ impl Own {
             "SO_SNDBUF" => found.options.send_buffer = Some((2 * int).clamp(4608, 8 << 20) as u32),
             "SO_RCVBUF" => found.options.recv_buffer = Some((2 * int).clamp(2304, 12 << 20) as u32),
             "SO_LINGER" => {
-                let on = value.field("onoff").and_then(number).unwrap_or(0) != 0;
-                let time = value.field("linger").and_then(number).unwrap_or(0).clamp(0, 65_535);
+                let on = integer_field(value, "onoff")? != 0;
+                let time = integer_field(value, "linger")?.clamp(0, 65_535);
                 found.options.linger = on.then(|| Span::secs(time as u64));
             }
             // At most the default; a negative value ends the connection at once.
@@ -133,7 +135,7 @@ impl Own {
 
     pub(super) fn getsockopt(&mut self, call: &Call) -> Attempt {
         let Some((_, found)) = self.fd(call) else { return error("EBADF") };
-        let name = word(self.arg(call, 2)).unwrap_or("").to_owned();
+        let name = word(call.arg(2)).unwrap_or("").to_owned();
         let index = match found.kind {
             Kind::Connection(index) => Some(index),
             _ => None,
