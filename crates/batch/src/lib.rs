@@ -35,4 +35,4 @@ pub mod tables;
 
 pub use error::Error;
 pub use provenance::Provenance;
-pub use run::{Done, Pool, Work, measure, run, start_threads};
+pub use run::{Done, Pool, Work, lock, measure, run, start_threads};

@@ -104,6 +104,7 @@ impl Provenance {
     pub fn digest(&self) -> Digest {
         // Two builds of one version make the same runs.
         let named = Provenance { commit: None, ..self.clone() };
-        Digest::default().bytes(serde_json::to_string(&named).unwrap_or_default().as_bytes())
+        Digest::default()
+            .bytes(serde_json::to_string(&named).expect("settings are JSON").as_bytes())
     }
 }

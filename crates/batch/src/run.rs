@@ -4,12 +4,17 @@
 
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use lasthop_scenario::{Plan, Run, Scenario, World};
 use lasthop_sim::runs::{Observer, Results, RunResult, Setup};
 
 use crate::Error;
+
+/// Locks `mutex`. A value that another thread left when it panicked is used: each change of one is complete by itself.
+pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// Progress of runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -166,7 +171,7 @@ struct ResultForwarder<'a, E> {
 impl<E> ResultForwarder<'_, E> {
     fn fail(&self, failure: E) {
         self.broken.store(true, Ordering::Relaxed);
-        self.failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(failure);
+        lock(&self.failure).get_or_insert(failure);
     }
 }
 

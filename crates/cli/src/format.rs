@@ -64,6 +64,6 @@ impl Format {
     /// An answer on one line, for programs that read several.
     pub fn line<T: Serialize>(self, answer: &T) -> String {
         // Only maps with keys other than text cannot be serialized; no answer contains one.
-        serde_json::to_string(&self.of(answer)).unwrap_or_default() + "\n"
+        serde_json::to_string(&self.of(answer)).expect("answers are JSON") + "\n"
     }
 }

@@ -3,8 +3,9 @@
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
+use lasthop_batch::lock;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -38,7 +39,7 @@ impl Lines {
 
     /// Removes all lines.
     pub fn clear(&self, help: &str) -> Result<(), Failure> {
-        let file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        let file = lock(&self.file);
         file.set_len(0).map_err(|error| Failure::file(&self.path, error, help))
     }
 
@@ -46,7 +47,7 @@ impl Lines {
     pub fn add(&self, line: &impl Serialize, help: &str) -> Result<(), Failure> {
         let written = serde_json::to_vec(line).map_err(io::Error::other).and_then(|mut line| {
             line.push(b'\n');
-            self.file.lock().unwrap_or_else(PoisonError::into_inner).write_all(&line)
+            lock(&self.file).write_all(&line)
         });
         written.map_err(|error| Failure::file(&self.path, error, help))
     }

@@ -33,6 +33,13 @@ pub mod testbed;
 pub mod tunnel;
 pub mod world;
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Locks `mutex`. A value that another thread left when it panicked is used: each change of one is complete by itself.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 #[cfg(test)]
 #[path = "../../checks/shared/can_run.rs"]
 mod can_run;

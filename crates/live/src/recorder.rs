@@ -9,7 +9,7 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use lasthop_observe::Sink;
 use lasthop_observe::pcapng::{CapturePoint, CaptureSink};
@@ -19,6 +19,8 @@ use lasthop_proto::units::Time;
 use lasthop_proto::wire::Packet;
 use lasthop_scenario::Captures;
 use serde::{Deserialize, Serialize};
+
+use crate::lock;
 
 const SUFFIX: &str = ".pcapng";
 /// File name of the drops.
@@ -47,7 +49,7 @@ struct Shared {
 impl Shared {
     /// Stores the first reason why writing has stopped.
     fn fail(&self, why: String) {
-        let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut failed = lock(&self.failed);
         failed.get_or_insert(why);
     }
 }
@@ -62,7 +64,7 @@ pub struct Recorded {
 impl Recorded {
     /// Status of the captures.
     pub fn status(&self) -> RecorderStatus {
-        let failed = self.shared.failed.lock().unwrap_or_else(PoisonError::into_inner);
+        let failed = lock(&self.shared.failed);
         RecorderStatus {
             dir: self.dir.clone(),
             generation: self.shared.generation.load(Ordering::Relaxed),

@@ -1,6 +1,6 @@
 //! The view of subscribers of a running station: the loop feeds it, and other threads read it.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use lasthop_observe::subscribers::{
     Config, Order, Overview, Prefix, Subscriber, Subscribers, retain_first,
@@ -14,6 +14,7 @@ use lasthop_scenario::SubscriberConfig;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Clock;
+use crate::lock;
 
 /// Number of subscribers that are read in one piece. The loop waits for a piece at most: about 0.1 ms.
 const PIECE: usize = 128;
@@ -48,19 +49,14 @@ impl SubscriberView {
         SubscriberTap { shared: self.shared.clone(), ports }
     }
 
-    fn lock(shared: &Mutex<Subscribers>) -> MutexGuard<'_, Subscribers> {
-        // Counters remain usable after a panic of another thread.
-        shared.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// The first `most` subscribers of an order, of all or of those in `within`.
     pub fn list(&self, order: Order, most: usize, within: Option<Prefix>) -> SubscriberList {
         let now = self.clock.now();
-        let mut overview = SubscriberView::lock(&self.shared).overview();
+        let mut overview = lock(&self.shared).overview();
         let mut subscribers: Vec<Subscriber> = Vec::new();
         for first in (0..).step_by(PIECE) {
             let piece: Vec<Subscriber> = {
-                let shared = SubscriberView::lock(&self.shared);
+                let shared = lock(&self.shared);
                 let slots = first..shared.slots().min(first + PIECE);
                 slots.filter_map(|slot| shared.subscriber(now, slot)).collect()
             };
@@ -101,7 +97,7 @@ impl Sink for SubscriberTap {
         // The high bits identify the stage that created the packet.
         let stage = StageId((packet.id.0 >> 48) as u16);
         let local = !self.ports.contains(&stage);
-        SubscriberView::lock(&self.shared).passage(at, side, packet, passage, local);
+        lock(&self.shared).passage(at, side, packet, passage, local);
     }
 }
 

@@ -170,10 +170,22 @@ impl Rate {
 impl Probability {
     /// Zero probability.
     pub const ZERO: Probability = Probability(0.0);
+    /// Certainty.
+    pub const ONE: Probability = Probability(1.0);
 
     /// `p` if it lies within 0..=1.
     pub fn new(p: f64) -> Option<Probability> {
         (0.0..=1.0).contains(&p).then_some(Probability(p))
+    }
+
+    /// The probability that is nearest to `p`; zero if `p` is no number.
+    pub const fn nearest(p: f64) -> Probability {
+        Probability(if p > 0.0 { p.min(1.0) } else { 0.0 })
+    }
+
+    /// The probability of the opposite.
+    pub const fn opposite(self) -> Probability {
+        Probability(1.0 - self.0)
     }
 
     /// The probability as a number.

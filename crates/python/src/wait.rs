@@ -3,11 +3,11 @@
 use std::any::Any;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
-use lasthop_batch::Work;
+use lasthop_batch::{Work, lock};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
@@ -98,7 +98,7 @@ fn listen<T: Send>(
 ) -> PyResult<Option<T>> {
     let mut last = u64::MAX;
     loop {
-        let wait = || receive.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(SLICE);
+        let wait = || lock(&receive).recv_timeout(SLICE);
         match py.detach(wait) {
             Ok(result) => {
                 report(py, shared, progress, &mut last)?;

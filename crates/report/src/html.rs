@@ -322,7 +322,7 @@ fn figure(
     {
         let group = escape(&format!("{section} {}", figure.group));
         // The text of a script is not escaped: an HTML parser would not unescape it, but an XML parser would.
-        let json = serde_json::to_string(&embedded).unwrap_or_default();
+        let json = serde_json::to_string(&embedded).expect("a page's data is JSON");
         let json = json.replace('&', "\\u0026").replace('<', "\\u003c").replace('>', "\\u003e");
         *out +=
             &format!("<script type=\"application/json\" data-group=\"{group}\">{json}</script>");

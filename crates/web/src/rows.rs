@@ -181,7 +181,7 @@ fn code(event: &Event, layout: &Layout) -> Value {
 pub(crate) fn fields(event: &Event, layout: &Layout) -> Vec<(&'static str, String)> {
     let mut csv = EventCsv::new(layout, Vec::new());
     csv.event(event);
-    let text = csv.finish().unwrap_or_default();
+    let text = csv.finish().expect("writing to memory does not fail");
     let text = String::from_utf8_lossy(&text).into_owned();
     let mut lines = text.lines();
     let (_, row) = (lines.next(), lines.next().unwrap_or_default());

@@ -36,7 +36,7 @@ impl Numbers {
     /// Records `len` bytes of this side at `seq`, and returns the offset of the first one.
     pub(super) fn sent(&mut self, seq: Seq, len: u32) -> i64 {
         self.zero.get_or_insert(seq);
-        let start = self.offset(seq).unwrap_or(0);
+        let start = self.offset(seq).expect("the origin is known");
         self.next = self.next.max(start.saturating_add(i64::from(len)));
         start
     }

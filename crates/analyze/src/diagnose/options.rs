@@ -113,7 +113,7 @@ pub(super) fn diagnose(
     }
     let mut found = Vec::new();
     if let Some(by) = one_sided(client.scale.is_some(), server.scale.is_some()) {
-        let shift = client.scale.or(server.scale).unwrap_or(0);
+        let shift = client.scale.or(server.scale).expect("one side offers it");
         found.push(scale(by, shift, limit));
     }
     for (option, one, other) in [

@@ -81,7 +81,7 @@ pub(crate) fn wrong(error: &ArrowError) -> Error {
 
 /// The schema's metadata.
 pub(crate) fn metadata(provenance: &Provenance) -> BTreeMap<String, String> {
-    let text = serde_json::to_string(provenance).unwrap_or_default();
+    let text = serde_json::to_string(provenance).expect("a provenance is JSON");
     BTreeMap::from([(PROVENANCE.to_owned(), text)])
 }
 

@@ -42,7 +42,8 @@ pub fn recorded(cell: &Cell, seed: u64, provenance: &Provenance) -> Result<Recor
     let recording = record(&cell.scenario, seed, &mut sinks);
     let mut metadata = super::metadata(provenance);
     metadata.insert("seed".to_owned(), seed.to_string());
-    metadata.insert("cell".to_owned(), serde_json::to_string(&cell.labels).unwrap_or_default());
+    metadata
+        .insert("cell".to_owned(), serde_json::to_string(&cell.labels).expect("labels are JSON"));
     let table = |text: io::Result<Text>| {
         let text = text.map_err(|error| Error::input(error.to_string(), ""))?;
         text.table(metadata.clone())

@@ -281,7 +281,7 @@ fn get(ask: Ask<'_>, key: &str, json: bool) -> Result<String, Failure> {
         }
         Err(error) => return Err(error.into()),
     };
-    let status = serde_json::to_value(status(ask)?).unwrap_or(Value::Null);
+    let status = serde_json::to_value(status(ask)?).expect("a status is JSON");
     match find(&status, key) {
         Some(Value::String(text)) if !json => Ok(format!("{text}\n")),
         Some(value) if json => valued(key, value),

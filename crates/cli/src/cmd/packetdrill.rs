@@ -292,7 +292,7 @@ pub fn run_on_kernel() -> Result<Outcome, Failure> {
         (_, Err(fault)) => Line::Error { message: fault.to_string(), help: String::new() },
         (Ok(mut world), Ok(script)) => Line::Played(play(&script, &mut world, &order.rules)),
     };
-    output::exact(&(serde_json::to_string(&line).unwrap_or_default() + "\n"))?;
+    output::exact(&(serde_json::to_string(&line).expect("a line is JSON") + "\n"))?;
     Ok(Outcome::Done)
 }
 

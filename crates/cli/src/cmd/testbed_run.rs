@@ -37,7 +37,7 @@ pub fn run() -> Result<Outcome, Failure> {
 
 /// Writes a line; returns false if stdout is closed.
 fn write_line(line: &Line) -> bool {
-    let text = serde_json::to_string(line).unwrap_or_default();
+    let text = serde_json::to_string(line).expect("a line is JSON");
     writeln!(std::io::stdout().lock(), "{text}").is_ok()
 }
 

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use lasthop_batch::{Done, Work};
+use lasthop_batch::{Done, Work, lock};
 use lasthop_observe::sequence::Series;
 use lasthop_scenario::{Plan, Run, Scenario, World};
 use lasthop_sim::runs::{RunResult, measure, measure_in_brief};
@@ -113,7 +113,7 @@ impl Job<'_> {
             };
             let recording = files::record(folder, self.plan, run, self.most_each())?;
             if *first {
-                let mut series = series.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut series = lock(&series);
                 series.insert(run.cell, recording.series);
             }
             Ok(recording.result)

@@ -1,6 +1,6 @@
 //! The interface of a running station to clients: identity, status and changes of its path.
 
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use lasthop_observe::Nothing;
 use lasthop_observe::subscribers::{Order, Overview, Prefix};
@@ -14,6 +14,7 @@ use super::protocol::{
     Changed, Endings, PortStatus, Request, Response, StageStatus, Status, Trouble,
 };
 use crate::counters::Counters;
+use crate::lock;
 use crate::metrics::{self, Figures};
 use crate::recorder::Recorded;
 use crate::station::{Handle, Station};
@@ -58,13 +59,8 @@ impl Running {
     ) -> Arc<Running> {
         let (path, log, subscribers) = (Mutex::new(path), OnceLock::new(), OnceLock::new());
         let running = Running { about, handle, counters, recorded, path, log, subscribers };
-        running.note_idleness(&running.path());
+        running.note_idleness(&lock(&running.path));
         Arc::new(running)
-    }
-
-    fn path(&self) -> std::sync::MutexGuard<'_, LivePath> {
-        // A path is replaced as a whole, so the path is consistent also in a poisoned lock.
-        self.path.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// With only empty stages and no recorder, frames need no inspection.
@@ -81,7 +77,7 @@ impl Running {
     /// # Errors
     /// If a value is wrong, the station has exited, or such connections exist without `endings`.
     pub fn set(&self, values: &[String], endings: Option<Endings>) -> Result<Changed, Trouble> {
-        let mut path = self.path();
+        let mut path = lock(&self.path);
         let (new, settings, warnings) = path.set(values)?;
         let (lost, count) = self.change(&path, &new, endings)?;
         *path = new;
@@ -123,7 +119,7 @@ impl Running {
     /// # Errors
     /// If the shape differs, or the station has exited.
     pub fn replace(&self, new: LivePath) -> Result<(Vec<String>, Vec<Setting>), Trouble> {
-        let mut path = self.path();
+        let mut path = lock(&self.path);
         if let Some(why) = path.differs_in_shape(&new) {
             return Err(Trouble::new("bad-path", why, "restart the station to change its stages"));
         }
@@ -187,7 +183,7 @@ impl Running {
 
     fn status_with(&self, subscribers: Option<Overview>) -> Result<Status, Trouble> {
         // The lock keeps the path unchanged until both are read.
-        let path = self.path();
+        let path = lock(&self.path);
         let snapshot = self.handle.ask(Snapshot::of).ok_or_else(gone)?;
         let models = path.stages();
         let stages = snapshot.stages.into_iter().enumerate().map(|(i, mut stage)| {
@@ -195,7 +191,7 @@ impl Running {
             let model = i.checked_sub(snapshot.first).and_then(|i| models.get(i));
             if let Some(model) = model {
                 stage.name.clone_from(&model.name);
-                stage.config = serde_json::to_value(&model.kind).unwrap_or(Value::Null);
+                stage.config = serde_json::to_value(&model.kind).expect("a stage is JSON");
             } else {
                 stage.name = if i < snapshot.first { "left" } else { "right" }.to_owned();
             }
@@ -221,7 +217,7 @@ impl Served for Running {
         let answer = match request {
             Request::Status {} => self.status().map(|status| Response::Status(Box::new(status))),
             Request::Get { key } => {
-                self.path().get(key).map(Response::Value).map_err(Trouble::from)
+                lock(&self.path).get(key).map(Response::Value).map_err(Trouble::from)
             }
             Request::Set { values, endings } => self.set(values, *endings).map(Response::Changed),
             Request::Subscribers { by, top, within } => {

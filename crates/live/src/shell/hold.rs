@@ -6,7 +6,7 @@ use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::os::fd::AsFd as _;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Command, Stdio};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
@@ -27,6 +27,7 @@ use super::outside::{Joined, Outside};
 use super::tally::Tally;
 use super::{Addresses, End, Ended, FAR, LEVEL, Line, NEAR, Order, RUN, Wish, Word};
 use crate::clock::Clock;
+use crate::lock;
 use crate::service::epoch;
 use crate::station::{Handle, Station};
 use crate::testbed::error::Tried as _;
@@ -50,17 +51,13 @@ type Own<'a> = &'a dyn Fn(&[&str]) -> Command;
 struct FrontPipe(Arc<Mutex<File>>);
 
 impl FrontPipe {
-    fn lock(&self) -> MutexGuard<'_, File> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn write(&self, line: &Line) {
-        write(&mut self.lock(), line);
+        write(&mut lock(&self.0), line);
     }
 }
 
 fn write(pipe: &mut File, line: &Line) {
-    let mut text = serde_json::to_vec(line).unwrap_or_default();
+    let mut text = serde_json::to_vec(line).expect("a line is JSON");
     text.push(b'\n');
     // A write error means that the front has exited, which ends this process too.
     let _ = pipe.write_all(&text);
@@ -150,7 +147,7 @@ fn run(
     }
     let (begun, cpu_before) = (clock.now(), cpu());
     let pid = {
-        let mut program = program.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut program = lock(&program);
         let pid = start(&net, &wish, user, joined, own)?;
         *program = Some(pid);
         pid
@@ -334,7 +331,7 @@ fn attend(program: Pid, station: Handle, front: FrontPipe) -> thread::JoinHandle
                 break None;
             }
             // A change is taken and reported under one lock, so that `obey` never reports an older state.
-            let mut pipe = front.lock();
+            let mut pipe = lock(&front.0);
             let flags = WaitPidFlag::WUNTRACED | WaitPidFlag::WCONTINUED | WaitPidFlag::WNOHANG;
             match waitpid(None, Some(flags)) {
                 Ok(WaitStatus::Exited(pid, code)) if pid == program => break Some(End::Exit(code)),
@@ -363,13 +360,13 @@ fn obey(program: Program, words: BufReader<File>, front: FrontPipe) {
     thread::spawn(move || {
         for line in words.lines().map_while(Result::ok) {
             let Ok(word) = serde_json::from_str(&line) else { continue };
-            let pid = *program.lock().unwrap_or_else(PoisonError::into_inner);
+            let pid = *lock(&program);
             match (pid, word) {
                 (Some(pid), Word::Signal(number)) => {
                     let _ = Signal::try_from(number).map(|signal| kill(pid, signal));
                 }
                 (Some(pid), Word::IsStopped) => {
-                    let mut pipe = front.lock();
+                    let mut pipe = lock(&front.0);
                     let flags = CHANGES | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
                     // After a change `attend` reports the new state.
                     if waitid(Id::Pid(pid), flags) == Ok(WaitStatus::StillAlive) {

@@ -1,6 +1,6 @@
 //! Status of a tunnel, for users and for Prometheus.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use lasthop_proto::tunnel::Tunnel;
 use serde::Serialize;
@@ -8,6 +8,7 @@ use serde::Serialize;
 use super::seal::Ciphers;
 use crate::control::Served;
 use crate::control::protocol::{Request, Response, Trouble};
+use crate::lock;
 use crate::metrics::{Figures, Labels, Page};
 use crate::status::{Counts, TunnelStatus};
 
@@ -67,11 +68,11 @@ pub(super) struct SharedStatus(Mutex<TunnelStatus>);
 
 impl SharedStatus {
     pub fn put(&self, status: &TunnelStatus) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone_from(status);
+        lock(&self.0).clone_from(status);
     }
 
     fn get(&self) -> TunnelStatus {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        lock(&self.0).clone()
     }
 }
 

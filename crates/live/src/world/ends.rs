@@ -236,13 +236,14 @@ impl Shared {
         net.spawn_in(&from.name, move || {
             let _counted = counted;
             let session = Session { clock: shared.clock, stop: &shared.stop };
-            if !session.wait_until(at).unwrap_or(false) {
-                return;
-            }
             let source = Source { pattern, bytes };
             // After the end of the run the channel has no receiver.
             let mut trace = |event| drop(shared.news.send(HostReport::Event(event)));
-            let report = send(&options, source, &session, &mut trace);
+            let report = match session.wait_until(at) {
+                Ok(false) => return,
+                Ok(true) => send(&options, source, &session, &mut trace),
+                Err(error) => Err(error.into()),
+            };
             let report = report.map_err(|error| error.to_string());
             let _ = shared.news.send(HostReport::Sent(index, report.map(Box::new)));
         })

@@ -64,8 +64,8 @@ impl Sweep {
     }
 
     pub(super) fn runs(&self, size: u32, bad: u32) -> &Runs {
-        let column = SIZES.iter().position(|s| *s == size).unwrap_or(0);
-        let row = BAD.iter().position(|b| *b == bad).unwrap_or(0);
+        let column = SIZES.iter().position(|s| *s == size).expect("a size of the sweep");
+        let row = BAD.iter().position(|b| *b == bad).expect("a bad period of the sweep");
         &self.cells[row][column]
     }
 

@@ -15,7 +15,7 @@ use crate::{Bench, Finding, Interrupted, Runs, short};
 fn gain(a: &Runs, b: &Runs) -> Summary {
     let base = b.throughput().mean;
     let percent = |runs: &Runs| runs.each(|m| 100.0 * throughput(m) / base);
-    Summary::of_differences(&percent(a), &percent(b)).unwrap_or_default()
+    Summary::of_differences(&percent(a), &percent(b)).expect("pairs of seeds")
 }
 
 fn gain_text(gain: &Summary) -> String {

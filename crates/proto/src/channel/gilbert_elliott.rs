@@ -60,8 +60,7 @@ fn read(k: &mut Keys<'_>, _: Rate) -> ErrorSpec {
 impl GilbertElliott {
     /// A chain with these steps that loses no packet in the good state and all in the bad one.
     pub fn of(p: Probability, r: Option<Probability>) -> GilbertElliott {
-        let one = Probability::new(1.0).unwrap_or(Probability::ZERO);
-        GilbertElliott { p, r, h: Probability::ZERO, k: one }
+        GilbertElliott { p, r, h: Probability::ZERO, k: Probability::ONE }
     }
 
     /// Long-term share of lost packets.

@@ -213,8 +213,7 @@ impl Cross {
         }
         let delay = Span(self.rng.below(self.config.jitter.0 + 1));
         let pipe = &mut self.pipes[side.index()];
-        let last = pipe.last().unwrap_or(Time::ZERO);
-        pipe.push((now + delay).max(last), packet);
+        pipe.push(pipe.in_order(now + delay), packet);
     }
 
     /// Whether the script drops this packet, the next one towards `side`.

@@ -118,7 +118,7 @@ impl<const VARIES: bool> Radio<VARIES> {
                 let Transmitter { pipe, free_at, .. } = &mut direction.transmitter;
                 *free_at = end;
                 let (at, packet) = sky.passes(start, end, side, packet);
-                packet.into_iter().for_each(|p| pipe.push(at.max(pipe.last().unwrap_or(at)), p));
+                packet.into_iter().for_each(|p| pipe.push(pipe.in_order(at), p));
             }
         }
         if self.half_duplex {

@@ -81,6 +81,11 @@ impl<T> Pipe<T> {
         self.under_way.back().map(|(at, _)| *at)
     }
 
+    /// The time `at`, or that of the last arrival if it is later: nothing overtakes.
+    pub fn in_order(&self, at: Time) -> Time {
+        self.last().map_or(at, |last| at.max(last))
+    }
+
     /// Number of packets under way.
     pub fn len(&self) -> usize {
         self.under_way.len()

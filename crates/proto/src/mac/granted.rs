@@ -81,8 +81,8 @@ impl Default for GrantedConfig {
     fn default() -> GrantedConfig {
         GrantedConfig {
             block: Span::millis(1),
-            errors: Probability::new(0.1).unwrap_or_default(),
-            again: Probability::new(0.05).unwrap_or_default(),
+            errors: Probability::nearest(0.1),
+            again: Probability::nearest(0.05),
             repeat: Span::millis(8),
             attempts: 4,
             request: Span::millis(10),

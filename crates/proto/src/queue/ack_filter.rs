@@ -95,7 +95,7 @@ pub struct RandomFilter {
 impl RandomFilter {
     /// Reads the keys.
     pub fn keys(k: &mut Keys<'_>) -> RandomFilter {
-        let mut share = Probability::new(0.5).unwrap_or(Probability::ZERO);
+        let mut share = Probability::nearest(0.5);
         k.table("ack-filter-random", "options of `ack-filter-random`", |k| {
             k.probability(
                 "share",

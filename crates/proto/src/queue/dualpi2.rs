@@ -86,7 +86,7 @@ impl DualPi2Config {
     /// Reads the keys.
     pub fn keys(k: &mut Keys<'_>) -> DualPi2Config {
         let mut c = DualPi2Config::default();
-        let mut share = Probability::new(c.classic_share).unwrap_or(Probability::ZERO);
+        let mut share = Probability::nearest(c.classic_share);
         k.table("dualpi2", "options of the two coupled queues", |k| {
             let delays = Span::micros(1)..=Span::secs(60);
             let doc = "the target delay of the classic queue";

@@ -81,7 +81,7 @@ impl PieConfig {
     /// Reads the keys.
     pub fn keys(k: &mut Keys<'_>) -> PieConfig {
         let mut c = PieConfig::default();
-        let mut mark_below = Probability::new(c.mark_below).unwrap_or(Probability::ZERO);
+        let mut mark_below = Probability::nearest(c.mark_below);
         k.table("pie", "options of PIE", |k| {
             k.within("target", &mut c.target, Span::micros(1)..=Span::secs(60), "the target delay");
             let doc = "the interval of updates of the probability";

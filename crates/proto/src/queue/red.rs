@@ -102,7 +102,7 @@ impl RedConfig {
     /// Reads the keys, for a transmitter of `rate`.
     pub fn keys(k: &mut Keys<'_>, rate: Option<Rate>) -> RedConfig {
         let (mut red, mut typical) = (RedConfig::FLOYD93, RedConfig::TYPICAL);
-        let mut max_p = Probability::new(red.max_p).unwrap_or(Probability::ZERO);
+        let mut max_p = Probability::nearest(red.max_p);
         k.table("red", "options of random early detection", |k| {
             let doc = "the average length in packets from which packets are chosen at random";
             k.within("min", &mut red.min, 0.0..=1e6, doc);

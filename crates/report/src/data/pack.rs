@@ -51,8 +51,8 @@ pub(super) fn pack(columns: &[(String, Vec<f64>)]) -> PackedColumns {
         }
     }
     let mut encoder = DeflateEncoder::new(Vec::new(), Compression::new(9));
-    // Writing to memory does not fail.
-    let data = encoder.write_all(&bytes).and_then(|()| encoder.finish()).unwrap_or_default();
+    let data = encoder.write_all(&bytes).and_then(|()| encoder.finish());
+    let data = data.expect("writing to memory does not fail");
     PackedColumns { columns: names, data: BASE64_STANDARD.encode(data) }
 }
 

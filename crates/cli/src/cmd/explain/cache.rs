@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
+use lasthop_batch::lock;
 use lasthop_papers::{Claim, ConditionResult, Trial};
 use lasthop_sim::runs::Observer;
 use serde::{Deserialize, Serialize};
@@ -92,7 +93,7 @@ impl ConditionCache {
             let line = Line { question: question(&missing[i]), judged: judged.to_vec() };
             let added = self.lines.as_ref().map_or(Ok(()), |lines| lines.add(&line, HELP));
             if let Err(error) = added {
-                *failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+                *lock(&failure) = Some(error);
             }
         });
         progress.finish();

@@ -6,6 +6,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
+use lasthop_batch::lock;
 use lasthop_explore::{Exploration, Options};
 use lasthop_scenario::{Digest, RunKey, Scenario};
 
@@ -45,7 +46,7 @@ impl Store {
         if self.path.is_none() {
             return Exploration::default();
         }
-        let results = self.results.lock().unwrap_or_else(|error| error.into_inner());
+        let results = lock(&self.results);
         results.get(&self.key(scenario)).cloned().unwrap_or_default()
     }
 
@@ -53,7 +54,7 @@ impl Store {
     pub fn put(&self, scenario: &Scenario, found: &Exploration) -> Result<(), Failure> {
         let Some(path) = &self.path else { return Ok(()) };
         let key = self.key(scenario);
-        let mut results = self.results.lock().unwrap_or_else(|error| error.into_inner());
+        let mut results = lock(&self.results);
         results.insert(key, found.clone());
         output::write(path, output::json(&*results)?.as_bytes())
     }

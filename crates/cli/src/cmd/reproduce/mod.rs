@@ -5,10 +5,11 @@ mod store;
 mod terminal;
 
 use std::path::PathBuf;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
+use lasthop_batch::lock;
 use lasthop_papers::{Bench, Claim, all_claims, evaluate, works};
 use lasthop_report::model::Verdict;
 use lasthop_scenario::synonyms::meaning;
@@ -90,19 +91,19 @@ impl Watch {
         self.runs.store(0, Relaxed);
         let text = format!("{} ({number} of {of} claims)", claim.id);
         self.progress.show(text.clone());
-        *self.at.lock().unwrap_or_else(PoisonError::into_inner) = text;
+        *lock(&self.at) = text;
     }
 }
 
 impl Observer for Watch {
     fn measured(&self, _: usize, result: &RunResult) {
         let runs = self.runs.fetch_add(1, Relaxed) + 1;
-        let at = self.at.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = lock(&self.at);
         self.progress.show(format!("{at}, run {runs}"));
         if let Some(place) = &result.stuck {
             let (seed, version) = (result.seed, lasthop_sim::version::LINE);
             let line = format!("lasthop reproduce: {at}, seed {seed}, {place}, lasthop {version}");
-            self.stuck.lock().unwrap_or_else(PoisonError::into_inner).push(line);
+            lock(&self.stuck).push(line);
         }
     }
 
@@ -185,7 +186,7 @@ fn evaluate_all(
                 watch.begin(claim, i + 1, chosen.len());
                 let began = Stopwatch::start();
                 let Ok(evaluated) = evaluate(claim, &mut bench) else { break };
-                let stuck = watch.stuck.lock().unwrap_or_else(PoisonError::into_inner).clone();
+                let stuck = lock(&watch.stuck).clone();
                 Failure::if_stuck(stuck)?;
                 let one = StoredClaim::new(evaluated, origin.clone());
                 if let Some(store) = store {

@@ -42,7 +42,7 @@ impl Snoop {
         }
         flow.touch(now);
         let pure = segment.seq_len(packet.body.len()) == 0;
-        let acked = flow.acked.unwrap_or(0);
+        let acked = flow.last_ack();
         if segment.flags.has(Flags::ECE) {
             flow.loss_visible();
         }

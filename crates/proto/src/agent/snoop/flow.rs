@@ -141,11 +141,16 @@ impl Flow {
         self.sent
     }
 
+    /// The last ACK; 0 before the first.
+    pub(super) fn last_ack(&self) -> u64 {
+        self.acked.unwrap_or(0)
+    }
+
     /// Splits super-packets that later ACKs may refer to: the first one, or all if the receiver reports SACK
     /// blocks.
     #[cold]
     pub(super) fn cut(&mut self, all: bool) {
-        let acked = self.acked.unwrap_or(0);
+        let acked = self.last_ack();
         let mut i = 0;
         while i < self.cache.len() && (all || i == 0) {
             i += self.cache.cut(i, acked);
@@ -187,7 +192,7 @@ impl Flow {
         let [start, end] = span;
         if self.cache.has_supers() {
             // Only this piece of a super-packet was retransmitted by the sender.
-            self.cache.cut_holding(start, end, self.acked.unwrap_or(0));
+            self.cache.cut_holding(start, end, self.last_ack());
         }
         if !self.cache.refresh(start, end, packet) {
             return false;
@@ -216,7 +221,7 @@ impl Flow {
 
     /// Handles a new ACK: frees the acknowledged packets. Returns the round-trip sample, if it completes one.
     pub(super) fn advance(&mut self, ack: u64, now: Time, config: &SnoopConfig) -> Option<Span> {
-        let before = self.acked.unwrap_or(0);
+        let before = self.last_ack();
         let repaired = self.cache.front().is_some_and(|first| first.attempts > 0);
         let delayed = self.dups > 0 || repaired || self.leaves();
         if let Some(latest) = self.cache.release(ack, self.dups > 0) {

@@ -99,9 +99,8 @@ impl Losses {
             }
             (None, Some(Loss::Random(p))) => Losses::Random(Event::new(*p, correlation, rng)),
             (None, Some(Loss::Chain(GilbertElliott { p, r, h, k }))) => {
-                let other = |p: Probability| Probability::new(1.0 - p.get()).unwrap_or_default();
-                let r = scaled(r.unwrap_or_else(|| other(*p)));
-                let (p, h, lost_in_good) = (scaled(*p), scaled(*h), scaled(other(*k)));
+                let r = scaled(r.unwrap_or(p.opposite()));
+                let (p, h, lost_in_good) = (scaled(*p), scaled(*h), scaled(k.opposite()));
                 Losses::TwoStates { p, r, h, lost_in_good, good: true, rng }
             }
             (None, None) => Losses::None,

@@ -182,21 +182,21 @@ impl Netem {
                 self.delay = words.value(time)?;
                 if let Some(word) = words.number() {
                     i.jitter = words.read(word, time)?;
-                    i.jitter_correlation = words.maybe_percent()?.unwrap_or_default();
+                    i.jitter_correlation = words.correlation()?;
                 }
             }
             "loss" | "drop" => self.loss(words)?,
             "reorder" => {
                 i.reorder = words.value(percent)?;
-                i.reorder_correlation = words.maybe_percent()?.unwrap_or_default();
+                i.reorder_correlation = words.correlation()?;
             }
             "corrupt" => {
                 i.corrupt = words.value(percent)?;
-                i.corrupt_correlation = words.maybe_percent()?.unwrap_or_default();
+                i.corrupt_correlation = words.correlation()?;
             }
             "duplicate" => {
                 i.duplicate = words.value(percent)?;
-                i.duplicate_correlation = words.maybe_percent()?.unwrap_or_default();
+                i.duplicate_correlation = words.correlation()?;
             }
             "gap" => i.reorder_gap = words.value(count)?,
             "distribution" => i.jitter_distribution = distribution(words)?,
@@ -237,24 +237,23 @@ impl Netem {
         if there {
             return Err(wrong("`loss` is given twice", "a line has one model of losses"));
         }
-        let other = |p: Probability| Probability::new(1.0 - p.get()).unwrap_or_default();
         let word = words.word()?;
         let loss = match word {
             "gemodel" => {
                 let p = words.value(percent)?;
                 let mut chain = GilbertElliott::of(p, words.maybe_percent()?);
                 if let Some(lost) = words.maybe_percent()? {
-                    chain.h = other(lost);
+                    chain.h = lost.opposite();
                 }
                 if let Some(lost) = words.maybe_percent()? {
-                    chain.k = other(lost);
+                    chain.k = lost.opposite();
                 }
                 Loss::Chain(chain)
             }
             "state" => {
-                let one = other(Probability::ZERO);
+                let one = Probability::ONE;
                 let p13 = words.value(percent)?;
-                let (zero, p31) = (Probability::ZERO, other(p13));
+                let (zero, p31) = (Probability::ZERO, p13.opposite());
                 let mut states = FourStates { p13, p31, p32: zero, p23: one, p14: zero };
                 let slots = [&mut states.p31, &mut states.p32, &mut states.p23, &mut states.p14];
                 for slot in slots {
@@ -267,7 +266,7 @@ impl Netem {
             word => {
                 let word = if word == "random" { words.word()? } else { word };
                 let p = words.read(word, percent)?;
-                self.impairments.loss_correlation = words.maybe_percent()?.unwrap_or_default();
+                self.impairments.loss_correlation = words.correlation()?;
                 Loss::Random(p)
             }
         };

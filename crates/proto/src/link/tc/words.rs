@@ -101,6 +101,11 @@ impl<'t> Words<'t> {
         self.number().map(|word| self.read(word, percent)).transpose()
     }
 
+    /// A percentage of correlation; without one there is none.
+    pub fn correlation(&mut self) -> Result<Probability, LineError> {
+        Ok(self.maybe_percent()?.unwrap_or_default())
+    }
+
     /// A rate; a share of the interface's speed is rejected, since a link has no interface.
     pub fn rate(&mut self) -> Result<Option<Rate>, LineError> {
         let word = self.word()?;

@@ -70,7 +70,7 @@ impl Level for Probability {
         self.get()
     }
     fn of(number: f64) -> Probability {
-        Probability::new(number.clamp(0.0, 1.0)).unwrap_or_default()
+        Probability::nearest(number)
     }
 }
 

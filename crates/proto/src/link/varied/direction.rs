@@ -204,7 +204,7 @@ impl Direction {
         let lost = weather.loss(during, &mut self.rng);
         let Some(impaired) = &mut self.impaired else {
             let pipe = &mut self.transmitter.pipe;
-            let at = (end + delay).max(pipe.last().unwrap_or(Time::ZERO));
+            let at = pipe.in_order(end + delay);
             return pipe.push(at, UnderWay { packet, lost, done: Done::default() });
         };
         let (first, second) = impaired.pass(end, delay, &packet);
@@ -220,12 +220,12 @@ impl Direction {
         let Passage { at, damaged_at, free, .. } = passage;
         let lost = lost.or(passage.lost.then_some(Cause::FrameLost));
         let pipe = &mut self.transmitter.pipe;
-        let last = pipe.last().unwrap_or(Time::ZERO);
-        let done = Done { duplicate, overtakes: free && at < last, damaged_at };
+        let in_order = pipe.in_order(at);
+        let done = Done { duplicate, overtakes: free && at < in_order, damaged_at };
         if done.overtakes {
             pipe.insert(at, UnderWay { packet, lost, done });
         } else {
-            pipe.push(at.max(last), UnderWay { packet, lost, done });
+            pipe.push(in_order, UnderWay { packet, lost, done });
         }
     }
 

@@ -111,7 +111,7 @@ impl Sky {
             None => (at, Some(packet)),
             Some(cause) => {
                 let lost = &mut self.lost[side.index()];
-                lost.push(at.max(lost.last().unwrap_or(at)), (packet, cause));
+                lost.push(lost.in_order(at), (packet, cause));
                 (at, None)
             }
         }

@@ -60,7 +60,7 @@ impl Flow {
         config: &SnoopConfig,
     ) -> Option<Packet> {
         let moved = self.moved;
-        if self.acked.unwrap_or(0) >= moved {
+        if self.last_ack() >= moved {
             return None;
         }
         let lost = |e: &Entry| e.end <= moved && e.attempts == 0 && !e.reported;
@@ -72,7 +72,7 @@ impl Flow {
     pub(in super::super) fn absorb(&mut self, mut seen: Flow) {
         let seq = |position: u64| seen.origin + position as u32;
         if let Some(acked) = seen.acked.and_then(|acked| self.position(seq(acked)))
-            && acked > self.acked.unwrap_or(0)
+            && acked > self.last_ack()
         {
             self.acked = Some(acked);
             self.cache.release(acked, false);
