@@ -150,7 +150,7 @@ pub fn standings_of_looks(cells: &[Vec<f64>], baseline: usize, looks: u32) -> Ve
         .iter()
         .enumerate()
         .map(|(i, (values, base))| {
-            let difference = Summary::of_differences(values, base).unwrap_or_default();
+            let difference = Summary::of_differences(values, base).expect("pairs of seeds");
             Standing {
                 rank: ranks[i],
                 value: Summary::of(values),

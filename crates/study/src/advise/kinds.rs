@@ -7,7 +7,7 @@ use lasthop_proto::units::{Probability, Rate, Span};
 use serde::Serialize;
 
 use super::link::Link;
-use crate::traces;
+use crate::{Error, traces};
 
 /// A kind of link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
@@ -136,7 +136,7 @@ impl LinkKind {
 
     /// Its loss probability.
     pub(super) fn loss(self) -> Probability {
-        Probability::new(self.figures().loss).unwrap_or_default()
+        Probability::nearest(self.figures().loss)
     }
 
     /// The MCS of Wi-Fi 6 whose saturation throughput is closest to `rate`.
@@ -226,13 +226,18 @@ impl LinkKind {
     }
 
     /// The files that the radio names, as `[files]` of a scenario.
-    pub(super) fn files(self, link: &Link, rate: Rate) -> String {
+    ///
+    /// # Errors
+    /// If the rate is too high for a trace.
+    pub(super) fn files(self, link: &Link, rate: Rate) -> Result<String, Error> {
         if self != LinkKind::Starlink {
-            return String::new();
+            return Ok(String::new());
         }
         let (delay, minute) = (link.delay.as_secs_f64() * 1e3, Span::secs(60));
-        let rows = traces::starlink_table(rate, delay, minute, 1).unwrap_or_default();
-        format!("\n[files]\n\"starlink.csv\" = '''\n{rows}'''\n")
+        let rows = traces::starlink_table(rate, delay, minute, 1).map_err(|_| {
+            Error::input(format!("a trace of Starlink cannot have {rate}"), "give a lower `--rate`")
+        })?;
+        Ok(format!("\n[files]\n\"starlink.csv\" = '''\n{rows}'''\n"))
     }
 
     /// `link` as one of this kind with the same rates and the same delay of the whole path, no other losses, and the
@@ -282,6 +287,16 @@ pub(super) fn checked(link: &Link) -> impl Iterator<Item = LinkKind> {
 mod tests {
     use super::*;
     use lasthop_scenario::parse;
+
+    /// Otherwise the scenario would have an empty file of rates.
+    #[test]
+    fn a_rate_that_no_trace_can_have_is_an_error() {
+        let (kind, rate) = (Some(LinkKind::Starlink), Rate::from_bps(20_000_000_000));
+        let options = super::super::LinkOptions { kind, rate, ..Default::default() };
+        let (link, _) = options.link(&super::super::Estimate::default()).unwrap();
+        let error = link.scenario(2).unwrap_err().to_string();
+        assert!(error.contains("20gbit"), "{error}");
+    }
 
     #[test]
     fn every_kind_makes_a_scenario_without_warnings() {

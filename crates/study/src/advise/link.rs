@@ -205,7 +205,7 @@ impl Link {
     ///
     /// # Errors
     ///
-    /// The sender is unknown.
+    /// The sender is unknown, or a trace of the link cannot have its rate.
     pub fn scenario(&self, runs: u32) -> Result<String, Error> {
         let (from, to, data, acks) = match self.direction {
             Direction::Download => ("server", "client", "right", "left"),
@@ -263,7 +263,9 @@ impl Link {
             if self.rate < self.rate_back { "path.2.link" } else { &format!("path.{radio}.radio") };
         text += &self.schemes(radio, data);
         let (rate, _) = self.rates();
-        text += &self.kind.map_or(String::new(), |kind| kind.files(self, rate));
+        if let Some(kind) = self.kind {
+            text += &kind.files(self, rate)?;
+        }
         Ok(text)
     }
 
@@ -315,7 +317,7 @@ impl Link {
 
     /// The same link with scaled loss and delay.
     pub fn scaled(&self, loss: f64, delay: f64) -> Link {
-        let p = Probability::new((self.loss.get() * loss).min(0.9)).unwrap_or(self.loss);
+        let p = Probability::nearest((self.loss.get() * loss).min(0.9));
         let scale = |span: Span| Span::from_secs_f64(span.as_secs_f64() * delay);
         Link {
             loss: p,

@@ -21,7 +21,8 @@ pub struct Remedy {
 /// Ready files and commands for the schemes that help, the best first, one for each way to deploy.
 pub fn remedies(advice: &Advice, link: &Link) -> Vec<Remedy> {
     let Some(place) = advice.comparison.results.points.first() else { return Vec::new() };
-    let known = link.scenario(1).ok().and_then(|text| schemes_of(&text).ok()).unwrap_or_default();
+    let text = link.scenario(1).expect("a link with advice has a scenario");
+    let known = schemes_of(&text).expect("a scenario with advice has schemes");
     let listed = helping(place, advice.threshold, advice.there).take(MAX_LISTED);
     let schemes = listed.filter_map(|row| known.iter().find(|scheme| scheme.name == row.name()));
     schemes.filter_map(|scheme| of(scheme, link)).take(MOST).collect()
