@@ -216,21 +216,25 @@ fn forwards(file: &StationFile) -> Finding {
 }
 
 fn memory(file: &StationFile, found: &mut Vec<Finding>) {
-    let available = available(&fs::read_to_string("/proc/meminfo").unwrap_or_default());
-    let message =
-        format!("caches take up to {}, of {available} that are free", file.settings.limits.cache);
-    let (weight, remedy) = match file.settings.limits.cache.0 > available.0 / 2 {
+    let cache = file.settings.limits.cache;
+    let meminfo = fs::read_to_string("/proc/meminfo");
+    let Some(available) = meminfo.ok().as_deref().and_then(available) else {
+        let message = format!("caches take up to {cache}; the free memory is not known");
+        return found.push(finding("memory", Weight::Mind, message, "mount /proc"));
+    };
+    let message = format!("caches take up to {cache}, of {available} that are free");
+    let (weight, remedy) = match cache.0 > available.0 / 2 {
         true => (Weight::Mind, "lower `[limits] cache`"),
         false => (Weight::Good, ""),
     };
     found.push(finding("memory", weight, message, remedy));
 }
 
-/// Available memory of /proc/meminfo, rounded down to MiB.
-fn available(meminfo: &str) -> Bytes {
-    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
-    let kib = line.and_then(|rest| rest.trim().trim_end_matches(" kB").parse::<u64>().ok());
-    Bytes(kib.unwrap_or(0) >> 10 << 20)
+/// Available memory of /proc/meminfo, rounded down to MiB; `None` if it is unknown.
+fn available(meminfo: &str) -> Option<Bytes> {
+    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let kib = line.trim().trim_end_matches(" kB").parse::<u64>().ok()?;
+    Some(Bytes(kib >> 10 << 20))
 }
 
 /// Checks sockets and directories of the station.
@@ -316,12 +320,12 @@ mod tests {
     #[test]
     fn available_memory_is_rounded_down_to_mebibytes() {
         for (text, mib) in [
-            ("MemTotal:  9999 kB\nMemAvailable:    2048 kB\n", 2),
-            ("MemAvailable: 2047 kB\n", 1),
-            ("MemAvailable: some\n", 0),
-            ("", 0),
+            ("MemTotal:  9999 kB\nMemAvailable:    2048 kB\n", Some(2)),
+            ("MemAvailable: 2047 kB\n", Some(1)),
+            ("MemAvailable: some\n", None),
+            ("", None),
         ] {
-            assert_eq!(available(text), Bytes(mib << 20), "{text}");
+            assert_eq!(available(text), mib.map(|mib| Bytes(mib << 20)), "{text}");
         }
     }
 

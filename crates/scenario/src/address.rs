@@ -338,7 +338,7 @@ struct Site<'t> {
 
 impl<'t> Site<'t> {
     fn of(number: Option<usize>, table: &'t Table) -> Site<'t> {
-        let items = table.get("path").and_then(Node::as_array).unwrap_or_default();
+        let items = table.items("path");
         let stages = items.iter().map(|item| {
             let table = item.as_table();
             let name = table.and_then(|table| table.get("name")).and_then(Node::as_str);
@@ -357,7 +357,7 @@ impl<'t> Site<'t> {
     }
 
     fn cells(document: &'t Table) -> Vec<Site<'t>> {
-        let cells = document.get("cell").and_then(Node::as_array).unwrap_or_default();
+        let cells = document.items("cell");
         let tables = cells.iter().enumerate().filter_map(|(i, cell)| Some((i, cell.as_table()?)));
         tables.map(|(i, cell)| Site::of(Some(i), cell)).collect()
     }

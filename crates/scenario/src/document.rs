@@ -50,6 +50,11 @@ impl Table {
         self.entry(key).map(|entry| &entry.node)
     }
 
+    /// The items of a list; none if the key is absent or no list.
+    pub fn items(&self, key: &str) -> &[Node] {
+        self.get(key).and_then(Node::as_array).unwrap_or_default()
+    }
+
     pub fn entry(&self, key: &str) -> Option<&Entry> {
         self.entries.iter().find(|entry| entry.key == key)
     }

@@ -173,6 +173,11 @@ impl<'t> Reader<'t> {
         self.table.get(key)
     }
 
+    /// The items of a list; none if the key is absent or no list.
+    pub fn items(&self, key: &str) -> &'t [Node] {
+        self.table.items(key)
+    }
+
     /// Whether the key is there.
     pub fn has(&self, key: &str) -> bool {
         self.table.has(key)

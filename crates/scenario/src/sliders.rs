@@ -99,7 +99,7 @@ pub fn sliders(text: &str, arguments: &[Argument]) -> Result<Vec<Slider>, Error>
 }
 
 fn stages(document: &Table, all: &mut Vec<Slider>) {
-    let items = document.get("path").and_then(Node::as_array).unwrap_or_default();
+    let items = document.items("path");
     for (i, item) in items.iter().enumerate() {
         let Some(stage) = item.as_table() else { continue };
         let Some(kind) = STAGES.iter().find(|kind| stage.has(kind)) else { continue };

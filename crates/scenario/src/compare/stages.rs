@@ -11,7 +11,7 @@ pub(super) fn trouble(message: &str) -> Diagnostic {
 }
 
 pub(super) fn stages(document: &Table) -> Vec<&Table> {
-    let items = document.get("path").and_then(Node::as_array).unwrap_or_default();
+    let items = document.items("path");
     // The parser of paths reports a stage that is not a table. Here such a stage counts as empty.
     static NOTHING: Table = Table { entries: Vec::new(), inline: false };
     items.iter().map(|item| item.as_table().unwrap_or(&NOTHING)).collect()

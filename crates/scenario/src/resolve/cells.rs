@@ -249,7 +249,7 @@ fn tour(
                 .into());
         }
         _ => {
-            let items = reader.node("list").and_then(Node::as_array).unwrap_or_default();
+            let items = reader.items("list");
             let place = |i: usize, key: &str| -> Location {
                 let item = items.get(i);
                 let value = item.and_then(Node::as_table).and_then(|table| table.get(key));

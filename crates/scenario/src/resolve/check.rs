@@ -99,15 +99,13 @@ impl View<'_> {
 
     /// The source location of a stage, or of its `key`.
     fn stage_place(&self, stage: usize, key: Option<&str>) -> Location {
-        let (stages, stage) = match stage.checked_sub(self.scenario.path.len()) {
-            None => (self.file.node("path"), stage),
+        let (items, stage) = match stage.checked_sub(self.scenario.path.len()) {
+            None => (self.file.items("path"), stage),
             Some(i) => {
-                let cells = self.file.node("cell").and_then(Node::as_array).unwrap_or_default();
-                let cell = cells.get(self.line).and_then(Node::as_table);
-                (cell.and_then(|cell| cell.get("path")), i)
+                let cell = self.file.items("cell").get(self.line).and_then(Node::as_table);
+                (cell.map_or(&[][..], |cell| cell.items("path")), i)
             }
         };
-        let items = stages.and_then(Node::as_array).unwrap_or_default();
         let item = items.get(stage);
         let inner = key.and_then(|key| item.and_then(Node::as_table)?.get(key));
         inner

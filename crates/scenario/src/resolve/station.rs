@@ -39,7 +39,7 @@ pub(crate) fn stages(document: &Table) -> Result<(Vec<Stage>, Vec<Warning>), Err
 fn within_limits(file: &Reader<'_>, limits: Limits) -> Result<(), Error> {
     let default = SnoopConfig::west97();
     let mut caches = 0_u64;
-    let items = file.node("path").and_then(Node::as_array).unwrap_or_default();
+    let items = file.items("path");
     for (i, item) in items.iter().enumerate() {
         let Some(stage) = item.as_table() else { continue };
         let Some(agent) = stage.get("agent") else { continue };
