@@ -15,14 +15,9 @@
 
 use crate::tcp::config::{TcpConfig, Variant};
 use crate::tcp::keyword::{Deployment, Keyword};
-use crate::units::Time;
-
-use crate::tcp::sender::congestion_control::Acked;
-use crate::tcp::sender::recovery::detect::Detection;
 use crate::tcp::sender::recovery::flight::Judgement;
-use crate::tcp::sender::recovery::named::Named;
-use crate::tcp::sender::recovery::{AckSummary, Choice, Progress, Recovery};
-use crate::tcp::sender::{AckInfo, Chunk, Core, Window};
+use crate::tcp::sender::recovery::named::{Named, Reports};
+use crate::tcp::sender::{AckInfo, Window};
 
 /// The keyword.
 pub const WORD: Keyword = Keyword {
@@ -41,9 +36,11 @@ pub const WORD: Keyword = Keyword {
 };
 
 /// SMART's recovery.
-#[derive(Clone, Debug, Default)]
-pub struct Smart {
-    named: Named,
+pub type Smart = Named<Causes>;
+
+/// The segments that caused ACKs.
+#[derive(Clone, Debug)]
+pub struct Causes {
     /// Whether lost retransmissions are repaired.
     repeat: bool,
 }
@@ -51,15 +48,22 @@ pub struct Smart {
 impl Smart {
     /// A recovery without records.
     pub fn new(config: &TcpConfig) -> Smart {
-        Smart { repeat: config.smart_repeat, ..Smart::default() }
+        Named::of(Causes { repeat: config.smart_repeat })
+    }
+}
+
+impl Reports for Causes {
+    const KNOWS_RETRANSMISSIONS: bool = false;
+
+    fn acknowledge(smart: &mut Smart, una: u64) {
+        smart.flight.acknowledge(una, |_, _, _| {});
     }
 
-    /// Records that the segment from `from` on has caused an ACK. Returns whether this is new.
-    ///
     /// The path does not reorder, so a report about a segment that was sent twice refers to the second transmission.
     /// The first one would have arrived before the segment that showed its loss.
-    fn on_cause(&mut self, w: &Window, from: u64) -> bool {
-        let Smart { named: Named { flight, latest, .. }, repeat } = self;
+    fn record(smart: &mut Smart, w: &Window, info: &AckInfo<'_>) -> bool {
+        let Some(from) = info.caused else { return false };
+        let Named { flight, latest, reports: Causes { repeat }, .. } = smart;
         flight.acknowledge(w.una, |_, _, _| {});
         let Some(order) = flight.arrived(from) else { return false };
         *latest = order.max(*latest);
@@ -71,47 +75,5 @@ impl Smart {
             _ => Judgement::Wait,
         });
         true
-    }
-}
-
-impl Recovery for Smart {
-    fn check(&self, w: &Window) {
-        self.named.check(w);
-    }
-
-    const DETECTION: Detection = Detection::FirstReport;
-
-    fn active(&self) -> bool {
-        self.named.active
-    }
-    fn may_enter(&self, w: &Window) -> bool {
-        w.una >= self.named.recover
-    }
-    fn enter(&mut self, w: &mut Window, _: u32) {
-        w.fall();
-        self.named.enter(w);
-    }
-    fn on_ack(&mut self, core: &mut Core, _: &Acked) -> Progress {
-        self.named.flight.acknowledge(core.window.una, |_, _, _| {});
-        self.named.progress(&core.window)
-    }
-    fn on_timeout(&mut self, _: Time, core: &mut Core) -> Option<u64> {
-        self.named.forget(&core.window);
-        None
-    }
-    fn on_sent(&mut self, now: Time, core: &mut Core, chunk: &Chunk) -> Option<bool> {
-        self.named.flight.put(now, &core.window, chunk, false);
-        None
-    }
-    fn record_ack(&mut self, _: Time, w: &Window, info: &AckInfo<'_>) -> AckSummary {
-        let news = info.caused.is_some_and(|from| self.on_cause(w, from));
-        AckSummary { reported: Some(news), ..AckSummary::default() }
-    }
-    /// Remaining losses and retransmissions belong to the window after the repaired one.
-    fn unfinished(&self) -> bool {
-        self.named.flight.is_unsettled()
-    }
-    fn next_chunk(&mut self, core: &mut Core, _: Time) -> Choice {
-        self.named.next_chunk(core)
     }
 }

@@ -12,15 +12,10 @@
 
 use crate::tcp::config::{Congestion, LossCause, TcpConfig, Variant};
 use crate::tcp::keyword::{Deployment, Keyword};
-use crate::units::Time;
-use crate::wire::Snack;
-
-use crate::tcp::sender::congestion_control::Acked;
-use crate::tcp::sender::recovery::detect::Detection;
 use crate::tcp::sender::recovery::flight::Judgement;
-use crate::tcp::sender::recovery::named::Named;
-use crate::tcp::sender::recovery::{AckSummary, Choice, Progress, Recovery};
-use crate::tcp::sender::{AckInfo, Chunk, Core, Window};
+use crate::tcp::sender::recovery::named::{Named, Reports};
+use crate::tcp::sender::{AckInfo, Window};
+use crate::wire::Snack;
 
 /// The keyword.
 pub const WORD: Keyword = Keyword {
@@ -87,21 +82,26 @@ impl Report<'_> {
 }
 
 /// Recovery by SNACKs.
+pub type Holes = Named<Snacks>;
+
+/// The SNACKs of the peer.
 #[derive(Clone, Debug)]
-pub struct Holes {
-    named: Named,
+pub struct Snacks {
     assumed: LossCause,
 }
 
 impl Holes {
     /// A recovery without records.
     pub fn new(config: &TcpConfig) -> Holes {
-        Holes { named: Named::default(), assumed: config.loss_cause }
+        Named::of(Snacks { assumed: config.loss_cause })
     }
+}
 
-    /// Removes the records below `una`, which have arrived.
-    fn acknowledge(&mut self, una: u64) {
-        let Named { flight, latest, .. } = &mut self.named;
+impl Reports for Snacks {
+    const KNOWS_RETRANSMISSIONS: bool = true;
+
+    fn acknowledge(holes: &mut Holes, una: u64) {
+        let Named { flight, latest, .. } = holes;
         flight.acknowledge(una, |sent, _, _| {
             if sent.to() <= una {
                 *latest = sent.order.max(*latest);
@@ -109,11 +109,11 @@ impl Holes {
         });
     }
 
-    /// Processes the SNACK of an ACK of `ack`. Returns whether it has news.
-    fn on_snack(&mut self, w: &Window, ack: u64, snack: &Snack) -> bool {
-        self.acknowledge(ack);
-        let report = Report::new(snack, ack, w.mss);
-        let Named { flight, latest, .. } = &mut self.named;
+    fn record(holes: &mut Holes, w: &Window, info: &AckInfo<'_>) -> bool {
+        let Some(snack) = info.snack.filter(|_| info.ack >= w.una) else { return false };
+        Snacks::acknowledge(holes, info.ack);
+        let report = Report::new(snack, info.ack, w.mss);
+        let Named { flight, latest, .. } = holes;
         // Process arrived segments first: they show which retransmissions are lost.
         let arrived = flight.review(|sent| match report.of(sent.from, sent.to()) {
             UnitState::Arrived => {
@@ -132,54 +132,8 @@ impl Holes {
         });
         arrived || lost
     }
-}
 
-impl Recovery for Holes {
-    fn check(&self, w: &Window) {
-        self.named.check(w);
-    }
-
-    const DETECTION: Detection = Detection::FirstReport;
-
-    fn active(&self) -> bool {
-        self.named.active
-    }
-    fn may_enter(&self, w: &Window) -> bool {
-        w.una >= self.named.recover
-    }
-    fn enter(&mut self, w: &mut Window, _: u32) {
-        if self.assumed == LossCause::Congestion {
-            w.fall();
-        }
-        self.named.enter(w);
-    }
-    fn on_ack(&mut self, core: &mut Core, _: &Acked) -> Progress {
-        self.acknowledge(core.window.una);
-        self.named.progress(&core.window)
-    }
-    fn on_timeout(&mut self, _: Time, core: &mut Core) -> Option<u64> {
-        self.named.forget(&core.window);
-        None
-    }
-    fn on_sent(&mut self, now: Time, core: &mut Core, chunk: &Chunk) -> Option<bool> {
-        let w = &core.window;
-        self.acknowledge(w.una);
-        self.named.flight.put(now, w, chunk, chunk.from < w.max);
-        None
-    }
-    fn record_ack(&mut self, _: Time, w: &Window, info: &AckInfo<'_>) -> AckSummary {
-        let snack = info.snack.filter(|_| info.ack >= w.una);
-        let news = snack.is_some_and(|snack| self.on_snack(w, info.ack, snack));
-        AckSummary { reported: Some(news), ..AckSummary::default() }
-    }
     fn preserves_window(&self) -> bool {
         self.assumed == LossCause::Corruption
-    }
-    /// Remaining losses and retransmissions belong to the window after the repaired one.
-    fn unfinished(&self) -> bool {
-        self.named.flight.is_unsettled()
-    }
-    fn next_chunk(&mut self, core: &mut Core, _: Time) -> Choice {
-        self.named.next_chunk(core)
     }
 }
