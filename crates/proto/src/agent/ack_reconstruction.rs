@@ -172,9 +172,7 @@ impl AckReconstruction {
         let i = match self.flows.find(key) {
             Some(i) => i,
             None => {
-                if self.flows.is_full()
-                    && let Some(oldest) = self.flows.oldest()
-                {
+                if let Some(oldest) = self.flows.evictee() {
                     self.forget(oldest, out);
                 }
                 let i = self.flows.insert(key);

@@ -113,6 +113,11 @@ impl<F: Default> Flows<F> {
         self.len() == self.limit
     }
 
+    /// The flow that another one would replace.
+    pub fn evictee(&self) -> Option<usize> {
+        self.oldest().filter(|_| self.is_full())
+    }
+
     /// The least recently used flow.
     pub fn oldest(&self) -> Option<usize> {
         (self.oldest != NONE).then_some(self.oldest as usize)

@@ -303,9 +303,7 @@ impl Guard {
         if let Some(i) = self.tracks.find(key) {
             return i;
         }
-        if self.tracks.is_full()
-            && let Some(oldest) = self.tracks.oldest()
-        {
+        if let Some(oldest) = self.tracks.evictee() {
             self.tracks.remove(oldest);
         }
         let i = self.tracks.insert(key);

@@ -132,9 +132,7 @@ impl Snoop {
     }
 
     fn watch(&mut self, key: FlowKey, first: Seq, syn: bool, out: &mut Out) -> usize {
-        if self.flows.is_full()
-            && let Some(oldest) = self.flows.oldest()
-        {
+        if let Some(oldest) = self.flows.evictee() {
             self.forget(oldest, out);
         }
         let i = self.flows.insert(key);

@@ -247,9 +247,7 @@ impl SnoopNack {
 
     /// A slot for the flow of `key`.
     fn watch(&mut self, key: FlowKey, out: &mut Out) -> usize {
-        if self.flows.is_full()
-            && let Some(oldest) = self.flows.oldest()
-        {
+        if let Some(oldest) = self.flows.evictee() {
             self.forget(oldest, out);
         }
         let i = self.flows.insert(key);

@@ -162,9 +162,7 @@ impl Wtcp {
     }
 
     fn watch(&mut self, now: Time, key: FlowKey, first: Seq, out: &mut Out) -> usize {
-        if self.flows.is_full()
-            && let Some(oldest) = self.flows.oldest()
-        {
+        if let Some(oldest) = self.flows.evictee() {
             self.forget(now, oldest, out);
         }
         let i = self.flows.insert(key);
