@@ -1,7 +1,7 @@
 //! A recording of every event in memory.
 
 use lasthop_observe::Sink;
-use lasthop_proto::event::{Event, Interest};
+use lasthop_proto::event::Event;
 
 #[derive(Clone, Default)]
 pub struct Record(Vec<Event>);
@@ -15,10 +15,6 @@ impl Record {
 }
 
 impl Sink for Record {
-    fn interest(&self) -> Interest {
-        Interest::EVERYTHING
-    }
-
     fn event(&mut self, event: &Event) {
         self.0.push(event.clone());
     }

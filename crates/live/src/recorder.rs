@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex};
 
 use lasthop_observe::Sink;
 use lasthop_observe::pcapng::{CapturePoint, CaptureSink};
-use lasthop_proto::event::{Event, EventKind, Interest, Op};
+use lasthop_proto::event::Op;
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::units::Time;
 use lasthop_proto::wire::Packet;
@@ -180,16 +180,6 @@ impl Recorder {
 }
 
 impl Sink for Recorder {
-    fn interest(&self) -> Interest {
-        Interest::EVERYTHING
-    }
-
-    fn event(&mut self, event: &Event) {
-        if let EventKind::Packet { op, side, packet } = &event.kind {
-            self.packet(event.at, event.stage, *op, *side, packet);
-        }
-    }
-
     fn packet(&mut self, at: Time, stage: StageId, op: Op, side: Side, packet: &Packet) {
         let at = Time(at.0.saturating_add(self.epoch));
         // A packet that a host originates has arrived on its interface, and one that it receives leaves

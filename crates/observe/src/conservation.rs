@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use lasthop_proto::event::{Event, EventKind, Interest, Op};
+use lasthop_proto::event::Op;
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::units::Time;
 use lasthop_proto::wire::{Packet, PacketId};
@@ -57,16 +57,6 @@ impl Conservation {
 }
 
 impl Sink for Conservation {
-    fn interest(&self) -> Interest {
-        Interest::EVERYTHING
-    }
-
-    fn event(&mut self, event: &Event) {
-        if let EventKind::Packet { op, side, packet } = &event.kind {
-            self.packet(event.at, event.stage, *op, *side, packet);
-        }
-    }
-
     fn packet(&mut self, _: Time, _: StageId, op: Op, _: Side, packet: &Packet) {
         match op {
             Op::Originated(cause) => {
@@ -95,7 +85,7 @@ impl Sink for Conservation {
 
 #[cfg(test)]
 mod tests {
-    use lasthop_proto::event::Cause;
+    use lasthop_proto::event::{Cause, Event, EventKind, Interest};
     use lasthop_proto::machine::{Side, StageId};
     use lasthop_proto::units::Time;
     use lasthop_proto::wire::{Addr, Body, Flags, Packet, Segment, Seq};

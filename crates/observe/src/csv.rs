@@ -7,7 +7,7 @@ use std::io::{self, Write};
 
 use lasthop_proto::air::{FrameFate, FrameKind, Station};
 use lasthop_proto::event::{
-    AgentNote, ClientEvent, ClientNews, Event, EventKind, Interest, LinkNote, Op, TcpKind,
+    AgentNote, ClientEvent, ClientNews, Event, EventKind, LinkNote, Op, TcpKind,
 };
 use lasthop_proto::flows::FlowMap;
 use lasthop_proto::machine::{Side, StageId};
@@ -263,10 +263,6 @@ impl<W: Write> EventCsv<W> {
 }
 
 impl<W: Write> Sink for EventCsv<W> {
-    fn interest(&self) -> Interest {
-        Interest::EVERYTHING
-    }
-
     fn event(&mut self, event: &Event) {
         // The packet of a datagram has its own event.
         if matches!(event.kind, EventKind::Work(_) | EventKind::Datagram { .. }) {
@@ -402,10 +398,6 @@ impl<W: Write> TcbCsv<W> {
 }
 
 impl<W: Write> Sink for TcbCsv<W> {
-    fn interest(&self) -> Interest {
-        Interest::EVERYTHING
-    }
-
     fn packet(&mut self, _: Time, _: StageId, _: Op, _: Side, _: &Packet) {}
 
     fn event(&mut self, event: &Event) {

@@ -31,11 +31,17 @@ use lasthop_proto::wire::{FlowKey, Packet};
 
 /// A consumer of the events of a run, in order.
 pub trait Sink {
-    /// The needed events. The driver collects the union over all sinks.
-    fn interest(&self) -> Interest;
+    /// The needed events, by default all. The driver collects the union over all sinks.
+    fn interest(&self) -> Interest {
+        Interest::EVERYTHING
+    }
 
-    /// Handles the next event.
-    fn event(&mut self, event: &Event);
+    /// Handles the next event. A sink for packets only implements [`Sink::packet`] instead.
+    fn event(&mut self, event: &Event) {
+        if let EventKind::Packet { op, side, packet } = &event.kind {
+            self.packet(event.at, event.stage, *op, *side, packet);
+        }
+    }
 
     /// Handles an event of a packet at `stage` towards `side`. Override it to avoid cloning the packet.
     fn packet(&mut self, at: Time, stage: StageId, op: Op, side: Side, packet: &Packet) {

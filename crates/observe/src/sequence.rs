@@ -1,6 +1,6 @@
 //! The time-sequence series of one flow: the data of plots such as west97's Figures 9, 10, 12 and 13.
 
-use lasthop_proto::event::{Cause, Event, EventKind, Interest, Op, TcpKind};
+use lasthop_proto::event::{Cause, Event, EventKind, Op, TcpKind};
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::units::Time;
 use lasthop_proto::wire::{Damage, Flags, FlowKey, Packet, Seq};
@@ -357,10 +357,6 @@ impl Sequence {
 }
 
 impl Sink for Sequence {
-    fn interest(&self) -> Interest {
-        Interest::EVERYTHING
-    }
-
     fn event(&mut self, event: &Event) {
         let at = event.at;
         match &event.kind {

@@ -450,12 +450,6 @@ impl Machine for Witness {
         }
         out.send(from.other(), packet);
     }
-
-    fn on_wake(&mut self, _: Time, _: &mut Out) {}
-
-    fn next_wake(&self) -> Option<Time> {
-        None
-    }
 }
 
 #[cfg(test)]

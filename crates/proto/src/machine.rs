@@ -55,14 +55,19 @@ pub trait Machine {
     /// Handles a packet from the neighbour on side `from`.
     fn on_packet(&mut self, now: Time, from: Side, packet: Packet, out: &mut Out);
 
-    /// Handles the deadline of [`Machine::next_wake`]. A call without a due deadline must have no effect.
+    /// Handles the deadline of [`Machine::next_wake`]. A call without a due deadline must have no effect. By default the
+    /// machine has no deadlines.
     ///
     /// Each due deadline is handled once: a call sends a bounded number of packets, and no timer expires twice without
     /// time passing. A machine that finds itself in an endless loop ends it with [`Out::fault`].
-    fn on_wake(&mut self, now: Time, out: &mut Out);
+    fn on_wake(&mut self, now: Time, out: &mut Out) {
+        let _ = (now, out);
+    }
 
     /// The next deadline; a time in the past means immediately.
-    fn next_wake(&self) -> Option<Time>;
+    fn next_wake(&self) -> Option<Time> {
+        None
+    }
 
     /// A time not after the next deadline, for a driver that reads it after each call.
     fn wake_bound(&self) -> Option<Time> {

@@ -98,7 +98,7 @@ fn listen<T: Send>(
 ) -> PyResult<Option<T>> {
     let mut last = u64::MAX;
     loop {
-        let wait = || lock(&receive).recv_timeout(SLICE);
+        let wait = || lock(receive).recv_timeout(SLICE);
         match py.detach(wait) {
             Ok(result) => {
                 report(py, shared, progress, &mut last)?;

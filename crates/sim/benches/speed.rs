@@ -19,7 +19,7 @@ use lasthop_proto::channel::{
     BitErrors, Channel, ErrorModel, Exponential, Modulation, Overlap, PacketBursts, Rayleigh,
     TwoState, TwoStateBits,
 };
-use lasthop_proto::event::{Event, EventKind, Interest, TcpKind};
+use lasthop_proto::event::{Event, EventKind, TcpKind};
 use lasthop_proto::link::{CrossTraffic, LineConfig, RadioConfig};
 use lasthop_proto::queue::{Discipline, Limit};
 use lasthop_proto::rng::Stream;
@@ -284,9 +284,6 @@ fn channels() {
 struct Acks(u64);
 
 impl Sink for Acks {
-    fn interest(&self) -> Interest {
-        Interest::EVERYTHING
-    }
     fn event(&mut self, event: &Event) {
         if let EventKind::Tcp(tcp) = &event.kind {
             self.0 += u64::from(matches!(tcp.kind, TcpKind::Acked | TcpKind::DupAck));

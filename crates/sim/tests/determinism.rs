@@ -35,9 +35,6 @@ impl Write for Digest {
 }
 
 impl Sink for Digest {
-    fn interest(&self) -> Interest {
-        Interest::EVERYTHING
-    }
     fn event(&mut self, event: &Event) {
         writeln!(self, "{event:?}").unwrap();
     }

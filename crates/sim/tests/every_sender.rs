@@ -156,9 +156,6 @@ struct Sender {
 }
 
 impl Sink for Sender {
-    fn interest(&self) -> Interest {
-        Interest::EVERYTHING
-    }
     fn event(&mut self, event: &Event) {
         match event.kind {
             EventKind::Tcp(ref tcp) if Some(tcp.flow.src) == self.addr => {

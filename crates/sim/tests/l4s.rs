@@ -2,7 +2,7 @@
 
 use lasthop_observe::Sink;
 use lasthop_observe::metrics::{Metrics, RunMetrics};
-use lasthop_proto::event::{Event, EventKind, Interest, Op};
+use lasthop_proto::event::{Event, EventKind, Op};
 use lasthop_sim::{layout, run};
 
 use crate::parsed::{self, metrics, scenario_and_warnings};
@@ -82,9 +82,6 @@ fn prague_depends_on_round_trips_as_if_none_was_below_25_ms() {
 struct Bits([bool; 4]);
 
 impl Sink for Bits {
-    fn interest(&self) -> Interest {
-        Interest::EVERYTHING
-    }
     fn event(&mut self, event: &Event) {
         if let EventKind::Packet { op: Op::Originated(_), packet, .. } = &event.kind
             && packet.is_data()

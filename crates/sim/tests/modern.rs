@@ -6,7 +6,7 @@ mod paused;
 mod reordering;
 
 use lasthop_observe::Sink;
-use lasthop_proto::event::{Event, EventKind, Interest, Op, TcpKind};
+use lasthop_proto::event::{Event, EventKind, Op, TcpKind};
 use lasthop_proto::tcp::words::{Deployment, TCPS};
 use lasthop_proto::units::Time;
 use lasthop_sim::{RunEnd, run};
@@ -47,9 +47,6 @@ struct Course {
 }
 
 impl Sink for Course {
-    fn interest(&self) -> Interest {
-        Interest::EVERYTHING
-    }
     fn event(&mut self, event: &Event) {
         self.drops += u64::from(matches!(event.kind, EventKind::Packet { op: Op::Dropped(_), .. }));
         let EventKind::Tcp(tcp) = &event.kind else { return };

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use lasthop_observe::Sink;
 use lasthop_observe::metrics::RunMetrics;
-use lasthop_proto::event::{Cause, Event, EventKind, Interest, Op};
+use lasthop_proto::event::{Cause, Event, EventKind, Op};
 use lasthop_proto::machine::Side;
 use lasthop_proto::units::{Span, Time};
 use lasthop_sim::run;
@@ -72,9 +72,6 @@ struct Times {
 }
 
 impl Sink for Times {
-    fn interest(&self) -> Interest {
-        Interest::EVERYTHING
-    }
     fn event(&mut self, event: &Event) {
         match &event.kind {
             EventKind::Packet { op: Op::Dropped(Cause::EarlyDrop), .. } => {

@@ -80,10 +80,6 @@ impl Shadow {
 }
 
 impl Sink for Shadow {
-    fn interest(&self) -> Interest {
-        Interest::EVERYTHING
-    }
-
     fn event(&mut self, event: &Event) {
         let Some((inward, witness)) = self.witnesses.get_mut(&event.stage) else { return };
         note(&mut self.hosts, event);

@@ -1,7 +1,7 @@
 //! One event of a run, in full.
 
 use lasthop_observe::Sink;
-use lasthop_proto::event::{Event, EventKind, Interest, Op, Tcb, TcpEvent};
+use lasthop_proto::event::{Event, EventKind, Op, Tcb, TcpEvent};
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::units::Time;
 use lasthop_proto::wire::Packet;
@@ -68,10 +68,6 @@ struct EventFinder {
 type FoundEvent = (Event, Option<(u64, u64)>, Option<u64>);
 
 impl Sink for EventFinder {
-    fn interest(&self) -> Interest {
-        Interest::EVERYTHING
-    }
-
     fn event(&mut self, event: &Event) {
         if let EventKind::Packet { op, side, packet } = &event.kind {
             return self.packet(event.at, event.stage, *op, *side, packet);

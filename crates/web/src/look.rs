@@ -4,7 +4,7 @@ use lasthop_observe::Sink;
 use lasthop_observe::layout::flow_name;
 use lasthop_path::Stage;
 use lasthop_proto::agent::BaseStation as _;
-use lasthop_proto::event::{Event, EventKind, Interest, Op};
+use lasthop_proto::event::{Event, EventKind, Op};
 use lasthop_proto::machine::{Machine as _, Side, StageId};
 use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::Packet;
@@ -72,10 +72,6 @@ fn buffered(stage: &Stage, positions: &Positions) -> Option<Vec<Value>> {
 struct PositionSink(Positions);
 
 impl Sink for PositionSink {
-    fn interest(&self) -> Interest {
-        Interest::EVERYTHING
-    }
-
     fn event(&mut self, event: &Event) {
         if let EventKind::Packet { packet, .. } = &event.kind {
             self.0.of(packet);

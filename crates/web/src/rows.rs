@@ -7,9 +7,7 @@ use lasthop_observe::Sink;
 use lasthop_observe::csv::EventCsv;
 use lasthop_observe::layout::{Layout, flow_name};
 use lasthop_proto::air::{FrameFate, FrameKind};
-use lasthop_proto::event::{
-    AgentNote, ClientNews, Event, EventKind, Interest, LinkNote, Op, TcpKind,
-};
+use lasthop_proto::event::{AgentNote, ClientNews, Event, EventKind, LinkNote, Op, TcpKind};
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::units::Time;
 use lasthop_proto::wire::{Flags, FlowKey, Packet, PacketId, Seq};
@@ -191,10 +189,6 @@ pub(crate) fn fields(event: &Event, layout: &Layout) -> Vec<(&'static str, Strin
 }
 
 impl Sink for Rows {
-    fn interest(&self) -> Interest {
-        Interest::EVERYTHING
-    }
-
     fn event(&mut self, event: &Event) {
         if let EventKind::Packet { op, side, packet } = &event.kind {
             return self.packet(event.at, event.stage, *op, *side, packet);

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use lasthop_observe::Sink;
 use lasthop_observe::pcapng::{Interface, InterfaceId, Writer};
-use lasthop_proto::event::{Cause, Event, EventKind, Interest, Op};
+use lasthop_proto::event::{Cause, Interest, Op};
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::units::Time;
 use lasthop_proto::wire::Packet;
@@ -79,12 +79,6 @@ impl Sink for Capture {
         Interest::METRICS
     }
 
-    fn event(&mut self, event: &Event) {
-        if let EventKind::Packet { op, side, packet } = &event.kind {
-            self.packet(event.at, event.stage, *op, *side, packet);
-        }
-    }
-
     fn packet(&mut self, at: Time, stage: StageId, op: Op, side: Side, packet: &Packet) {
         if self.failed.is_none()
             && let Err(error) = self.take(at, stage, op, side, packet)
@@ -97,6 +91,7 @@ impl Sink for Capture {
 #[cfg(test)]
 mod tests {
     use lasthop_observe::capture;
+    use lasthop_proto::event::{Event, EventKind};
     use lasthop_proto::wire::{Addr, Body, Flags, Segment, Seq};
 
     use super::*;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use lasthop_observe::counts::CauseCounts;
 use lasthop_observe::{Passage, Sink};
-use lasthop_proto::event::{Cause, Event, EventKind, Interest, Op};
+use lasthop_proto::event::{Cause, Interest, Op};
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::{Packet, PacketId};
@@ -139,12 +139,6 @@ impl Sink for Tally {
         Interest::METRICS
     }
 
-    fn event(&mut self, event: &Event) {
-        if let EventKind::Packet { op, side, packet } = &event.kind {
-            self.packet(event.at, event.stage, *op, *side, packet);
-        }
-    }
-
     fn packet(&mut self, at: Time, stage: StageId, op: Op, side: Side, packet: &Packet) {
         let id = packet.id;
         match op {
@@ -272,6 +266,8 @@ impl Histogram {
 
 #[cfg(test)]
 mod tests {
+    use lasthop_proto::event::{Event, EventKind};
+
     use super::*;
 
     const WAN: u16 = 1;

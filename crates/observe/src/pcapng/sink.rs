@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, Write};
 
-use lasthop_proto::event::{Cause, Event, EventKind, Interest, Op};
+use lasthop_proto::event::{Cause, Interest, Op};
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::units::Time;
 use lasthop_proto::wire::emit::{Prefix, emit_prefix};
@@ -333,12 +333,6 @@ impl<W: Write> Link<W> {
 impl<W: Write> Sink for CaptureSink<W> {
     fn interest(&self) -> Interest {
         Interest::METRICS
-    }
-
-    fn event(&mut self, event: &Event) {
-        if let EventKind::Packet { op, side, packet } = &event.kind {
-            self.packet(event.at, event.stage, *op, *side, packet);
-        }
     }
 
     fn packet(&mut self, at: Time, stage: StageId, op: Op, side: Side, packet: &Packet) {

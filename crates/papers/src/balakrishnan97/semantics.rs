@@ -3,7 +3,7 @@
 use lasthop_observe::Sink;
 use lasthop_observe::stats::Summary;
 use lasthop_proto::agent;
-use lasthop_proto::event::{Event, EventKind, Interest, TcpKind};
+use lasthop_proto::event::{Event, EventKind, TcpKind};
 use lasthop_proto::machine::StageId;
 use lasthop_proto::wire::FlowKey;
 use lasthop_scenario::Scenario;
@@ -48,10 +48,6 @@ struct Promise {
 }
 
 impl Sink for Promise {
-    fn interest(&self) -> Interest {
-        Interest::EVERYTHING
-    }
-
     fn event(&mut self, event: &Event) {
         // Both halves of a split connection have the same flow; the stage distinguishes hosts and base station.
         let EventKind::Tcp(tcp) = &event.kind else { return };

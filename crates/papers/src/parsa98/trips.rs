@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use lasthop_observe::Sink;
 use lasthop_observe::stats::{Moments, Summary};
-use lasthop_proto::event::{Cause, Event, EventKind, Interest, Op, TcpKind};
+use lasthop_proto::event::{Cause, Event, EventKind, Op, TcpKind};
 use lasthop_proto::machine::StageId;
 use lasthop_proto::units::{Span, Time};
 use lasthop_proto::wire::{FlowKey, Seq};
@@ -42,10 +42,6 @@ struct Trips {
 }
 
 impl Sink for Trips {
-    fn interest(&self) -> Interest {
-        Interest::EVERYTHING
-    }
-
     fn event(&mut self, event: &Event) {
         if event.stage != self.sender {
             return;

@@ -117,10 +117,4 @@ impl Machine for Notifier {
             _ => out.signal(from.other(), signal),
         }
     }
-
-    fn on_wake(&mut self, _now: Time, _out: &mut Out) {}
-
-    fn next_wake(&self) -> Option<Time> {
-        None
-    }
 }

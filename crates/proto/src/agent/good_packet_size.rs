@@ -191,12 +191,6 @@ impl Machine for PacketSize {
         }
         out.send(from.other(), packet);
     }
-
-    fn on_wake(&mut self, _now: Time, _out: &mut Out) {}
-
-    fn next_wake(&self) -> Option<Time> {
-        None
-    }
 }
 
 #[cfg(test)]

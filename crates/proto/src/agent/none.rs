@@ -58,10 +58,4 @@ impl Machine for Router {
             out.send(from.other(), packet);
         }
     }
-
-    fn on_wake(&mut self, _now: Time, _out: &mut Out) {}
-
-    fn next_wake(&self) -> Option<Time> {
-        None
-    }
 }

@@ -5,7 +5,7 @@ use lasthop_proto::units::Bytes;
 
 use super::path;
 use super::transfer::Directions;
-use crate::document::{Node, Table};
+use crate::document::Table;
 use crate::error::{Code, Diagnostic, Error, Location, Warning};
 use crate::files;
 use crate::model::Stage;

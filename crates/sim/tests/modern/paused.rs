@@ -1,7 +1,7 @@
 //! Pauses of an application after each small answer are no congestion: no sender slows down.
 
 use lasthop_observe::Sink;
-use lasthop_proto::event::{Event, EventKind, Interest, TcpKind};
+use lasthop_proto::event::{Event, EventKind, TcpKind};
 use lasthop_proto::units::Time;
 use lasthop_sim::run;
 
@@ -30,9 +30,6 @@ struct Answers {
 }
 
 impl Sink for Answers {
-    fn interest(&self) -> Interest {
-        Interest::EVERYTHING
-    }
     fn event(&mut self, event: &Event) {
         let EventKind::Tcp(tcp) = &event.kind else { return };
         let at = (event.at - Time::ZERO).as_secs_f64() * 1e3;

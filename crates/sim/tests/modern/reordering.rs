@@ -1,7 +1,7 @@
 //! Reordered, delayed and duplicated segments are not lost: few of them are retransmitted.
 
 use lasthop_observe::Sink;
-use lasthop_proto::event::{Cause, Event, EventKind, Interest, Op};
+use lasthop_proto::event::{Cause, Event, EventKind, Op};
 use lasthop_sim::run;
 
 use super::current_senders;
@@ -32,9 +32,6 @@ struct Repeats {
 }
 
 impl Sink for Repeats {
-    fn interest(&self) -> Interest {
-        Interest::EVERYTHING
-    }
     fn event(&mut self, event: &Event) {
         let EventKind::Packet { op, .. } = &event.kind else { return };
         match op {

@@ -2,7 +2,7 @@
 
 use lasthop_observe::Sink;
 use lasthop_proto::energy::iot::Activity;
-use lasthop_proto::event::{Event, EventKind, Interest, Op};
+use lasthop_proto::event::{Event, EventKind, Op};
 use lasthop_proto::link::LineConfig;
 use lasthop_proto::link::varied::{Impairments, Loss};
 use lasthop_proto::machine::StageId;
@@ -139,10 +139,6 @@ struct Watch {
 }
 
 impl Sink for Watch {
-    fn interest(&self) -> Interest {
-        Interest::EVERYTHING
-    }
-
     fn event(&mut self, event: &Event) {
         if Some(event.stage) != self.host {
             return;

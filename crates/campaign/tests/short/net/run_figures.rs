@@ -6,7 +6,7 @@ use std::fmt::Write;
 use lasthop_observe::Sink;
 use lasthop_observe::csv::{EventCsv, TcbCsv};
 use lasthop_observe::metrics::Metrics;
-use lasthop_proto::event::{Event, EventKind, Interest};
+use lasthop_proto::event::{Event, EventKind};
 use lasthop_scenario::{Scenario, StageKind};
 use lasthop_sim::{Session, layout};
 
@@ -35,10 +35,6 @@ pub struct RunFigures {
 struct Headers(Digest);
 
 impl Sink for Headers {
-    fn interest(&self) -> Interest {
-        Interest::EVERYTHING
-    }
-
     fn event(&mut self, event: &Event) {
         match &event.kind {
             EventKind::Packet { packet, .. } => headers(packet, &mut self.0),

@@ -148,10 +148,4 @@ impl Machine for Police {
         let fits = bytes <= *mtu && self.tokens[side.index()].take(now, cost, of_peak).is_ok();
         if fits { out.send(side, packet) } else { out.discard(side, packet, Cause::Policed) }
     }
-
-    fn on_wake(&mut self, _: Time, _: &mut Out) {}
-
-    fn next_wake(&self) -> Option<Time> {
-        None
-    }
 }
