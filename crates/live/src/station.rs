@@ -28,7 +28,7 @@ use crate::alarm::Alarm;
 use crate::clock::Clock;
 use crate::frame::{self, Incoming, Outgoing};
 use crate::neighbours::{Neighbour, Neighbours};
-use crate::plane::{Plane, PlaneCounts};
+use crate::plane::Plane;
 use crate::sys::packet_socket::{BATCH, Inbox};
 use crate::sys::slice;
 
@@ -228,11 +228,6 @@ impl Station {
     /// The kernel's data plane, if it is used.
     pub fn plane(&self) -> Option<&Plane> {
         self.plane.as_ref()
-    }
-
-    /// The counts of the kernel's data plane, if it is used.
-    pub fn plane_counts(&self) -> Option<PlaneCounts> {
-        self.plane.as_ref().map(Plane::counts)
     }
 
     /// Access to the running station for other threads.

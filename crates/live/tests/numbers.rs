@@ -167,7 +167,7 @@ fn low_and_high_numbers_cost_the_same() {
                 let ask = station.handle.ask(|station| {
                     let time = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).unwrap();
                     let time = time.tv_sec() as u64 * 1_000_000_000 + time.tv_nsec() as u64;
-                    let counts = station.plane_counts().unwrap();
+                    let counts = station.plane().unwrap().counts();
                     (counts.diverted + counts.by_itself, time)
                 });
                 ask.unwrap()

@@ -81,12 +81,8 @@ pub fn from_kernel(
     latest.map(|(_, difference)| difference)
 }
 
-/// The first packet that only one host sends, or that the other sends at another time.
-pub fn first(one: &[Entry], other: &[Entry], rules: &Rules) -> Option<Difference> {
-    first_at(one, other, rules).map(|(_, difference)| difference)
-}
-
-/// The same with its index among the sent packets.
+/// The first packet that only one host sends, or that the other sends at another time, and its index among the sent
+/// packets.
 fn first_at(one: &[Entry], other: &[Entry], rules: &Rules) -> Option<(usize, Difference)> {
     let (a, b) = (packets(one), packets(other));
     // Packets arrive in both as the script says. A kernel may answer the first of two at one instant after the second.
@@ -133,6 +129,10 @@ fn first_at(one: &[Entry], other: &[Entry], rules: &Rules) -> Option<(usize, Dif
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn first(one: &[Entry], other: &[Entry], rules: &Rules) -> Option<Difference> {
+        first_at(one, other, rules).map(|(_, difference)| difference)
+    }
 
     fn sent(at: u64, text: &str) -> Entry {
         Entry { at: at * 1_000_000, line: None, kind: EntryKind::Sent, text: text.to_owned() }

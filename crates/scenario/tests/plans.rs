@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use lasthop_proto::agent::{AckpMode, AgentConfig, Router, SnoopAgent};
 use lasthop_proto::channel::{ErrorModel, Exponential};
-use lasthop_proto::energy::Preset;
+use lasthop_proto::energy::PRESETS;
 use lasthop_proto::link::header_compression::Recovery;
 use lasthop_proto::link::{LineConfig, LinkLayerConfig, RadioConfig};
 use lasthop_proto::mac::{DcfConfig, FamaConfig, MacConfig};
@@ -521,7 +521,7 @@ fn a_battery_combines_a_preset_with_file_overrides() {
     assert_eq!((own.name.as_str(), own.capacity.watt_hours()), ("custom", 10.0));
     assert!((own.radio.receive.get() - 0.9).abs() < 1e-12, "{own:?}");
     assert_eq!(own.radio.transmit.get(), 1.4);
-    let preset = Preset::find("sens-800").expect("a preset").hardware();
+    let preset = PRESETS.iter().find(|p| p.name == "sens-800").expect("a preset").hardware();
     assert_eq!(of(plain, 1), preset);
     // A plain radio reports no frames on the air.
     let StageKind::Radio(radio) = &plain.path[0].kind else { panic!("a radio") };

@@ -7,7 +7,7 @@
 //!     capacity = (base + idle) * 223 min = (base + radio + processing) * 110 min
 
 use lasthop_observe::metrics::NodeEnergy;
-use lasthop_proto::energy::Preset;
+use lasthop_proto::energy::PRESETS;
 
 use crate::parsed::{metrics, scenario_with};
 
@@ -38,7 +38,8 @@ fn sender(set: &[&str]) -> NodeEnergy {
 
 #[test]
 fn base_and_capacity_follow_from_the_two_lifetimes() {
-    let hardware = Preset::find("sens-800").expect("the thesis's laptop").hardware();
+    let hardware =
+        PRESETS.iter().find(|p| p.name == "sens-800").expect("the thesis's laptop").hardware();
     let node = sender(&[]);
     let elapsed = node.transmit_s + node.receive_s + node.doze_s + node.idle_s;
     let spent = &node.spent;

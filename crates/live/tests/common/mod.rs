@@ -260,7 +260,7 @@ impl Ended {
 
 pub fn ended(station: &Station) -> Ended {
     let ports = station.port_counts().map(|(name, counts)| (name.to_owned(), counts)).collect();
-    Ended { ports, unroutable: station.unroutable(), plane: station.plane_counts() }
+    Ended { ports, unroutable: station.unroutable(), plane: station.plane().map(Plane::counts) }
 }
 
 /// Starts a station with packet sockets and the stages that `inner` makes.

@@ -22,22 +22,22 @@ const ADAPTED: &str = "host.server.sender-adaptation=true";
 const RED: &str =
     r#"path.return.link.red={ min = 4, max = 7, max-p = 1.0, weight = 0.25, typical = "40B" }"#;
 
+/// Congestion control of ACKs.
+const ACC: Scheme = (
+    "ACC",
+    &[
+        ADAPTED,
+        SERVER_ACC,
+        HOME_ACC,
+        "path.return.link.discipline-left=red",
+        "path.return.link.queue=10p",
+        RED,
+    ],
+);
+
 /// The columns of Table 1.
-const SCHEMES: [Scheme; 3] = [
-    ("Reno", &[]),
-    (
-        "ACC",
-        &[
-            ADAPTED,
-            SERVER_ACC,
-            HOME_ACC,
-            "path.return.link.discipline-left=red",
-            "path.return.link.queue=10p",
-            RED,
-        ],
-    ),
-    ("AF", &[ADAPTED, "path.return.link.discipline-left=ack-filter"]),
-];
+const SCHEMES: [Scheme; 3] =
+    [("Reno", &[]), ACC, ("AF", &[ADAPTED, "path.return.link.discipline-left=ack-filter"])];
 
 /// The rows of Table 1: a return channel, its settings, and the published rate in Mb/s.
 #[expect(clippy::approx_constant, reason = "6.28 Mb/s was published")]
@@ -193,17 +193,7 @@ const BOTH: &str = "transfer=[{ from = 'server', to = 'home', bytes = 'unlimited
 const TWO_WAY: [Scheme; 4] = [
     ("FIFO", &[]),
     ("acks-first", &[ADAPTED, "path.return.link.discipline-left=acks-first"]),
-    (
-        "ACC",
-        &[
-            ADAPTED,
-            SERVER_ACC,
-            HOME_ACC,
-            "path.return.link.discipline-left=red",
-            "path.return.link.queue=10p",
-            RED,
-        ],
-    ),
+    ACC,
     (
         "acks-first with ACC",
         &[ADAPTED, SERVER_ACC, HOME_ACC, "path.return.link.discipline-left=red+acks-first", RED],

@@ -21,11 +21,6 @@ pub struct Preset {
 }
 
 impl Preset {
-    /// The preset called `name`.
-    pub fn find(name: &str) -> Option<&'static Preset> {
-        PRESETS.iter().find(|preset| preset.name == name)
-    }
-
     /// Its hardware figures.
     pub fn hardware(&self) -> Hardware {
         Hardware {
@@ -133,7 +128,6 @@ mod tests {
     fn names_are_unique_and_powers_are_in_order() {
         for (i, preset) in PRESETS.iter().enumerate() {
             assert!(PRESETS[..i].iter().all(|other| other.name != preset.name));
-            assert_eq!(Preset::find(preset.name), Some(preset));
             let radio = preset.radio;
             assert!(radio.doze <= radio.idle && radio.idle <= radio.receive, "{}", preset.name);
             assert!(radio.receive < radio.transmit, "{}", preset.name);

@@ -140,13 +140,9 @@ impl Cookies {
         self.server(server).map(|known| known.mss)
     }
 
-    /// Stores a cookie of `server`, and its segment size `mss`.
-    pub fn learn(&mut self, server: Addr, cookie: Cookie, mss: u16) {
-        self.learn_as(server, cookie, mss, false);
-    }
-
-    /// Like [`Cookies::learn`]; `experiment` is whether the cookie arrived in an experimental option.
-    pub fn learn_as(&mut self, server: Addr, cookie: Cookie, mss: u16, experiment: bool) {
+    /// Stores a cookie of `server`, and its segment size `mss`; `experiment` is whether the cookie arrived in an
+    /// experimental option.
+    pub fn learn(&mut self, server: Addr, cookie: Cookie, mss: u16, experiment: bool) {
         if let Some(known) = self.remember(server, mss) {
             (known.cookie, known.mss, known.experiment) = (Some(cookie), mss, experiment);
         }
@@ -272,10 +268,10 @@ mod tests {
         let mut cookies = Cookies::new([1, 2]);
         let addr = |n: u32| Addr::v4(10, 1, (n >> 8) as u8, n as u8);
         for n in 0..SERVERS_MAX as u32 {
-            cookies.learn(addr(n), cookies.made_for(A), 1000);
+            cookies.learn(addr(n), cookies.made_for(A), 1000, false);
         }
         assert!(cookies.known(addr(0)).is_some());
-        cookies.learn(A, cookies.made_for(A), 1000);
+        cookies.learn(A, cookies.made_for(A), 1000, false);
         assert_eq!(cookies.servers.len(), SERVERS_MAX);
         assert!(cookies.known(addr(0)).is_some() && cookies.known(addr(1)).is_none());
         cookies.forget(A);
@@ -303,7 +299,7 @@ mod tests {
             })
             .collect();
         assert_eq!(used, [false, true, false, false]);
-        cookies.learn_as(A, cookies.made_for(A), 1000, true);
+        cookies.learn(A, cookies.made_for(A), 1000, true);
         assert!(cookies.experiments_with(A));
     }
 }

@@ -48,7 +48,9 @@ fn with_a_cookie_data_goes_with_the_syn() {
 fn a_wrong_cookie_costs_the_handshake_and_is_replaced() {
     //= rfc7413#section-4.1.2
     let mut pair = Pair::new(&config(), &config(), |_| false);
-    pair.remember(0, |memory| memory.cookies.learn(SERVER, Cookie::new(&[9; 8]).unwrap(), 1000));
+    pair.remember(0, |memory| {
+        memory.cookies.learn(SERVER, Cookie::new(&[9; 8]).unwrap(), 1000, false)
+    });
     pair.ask(
         "0ms",
         "4000ms",
@@ -103,7 +105,9 @@ fn a_lost_syn_ack_is_retransmitted_with_following_data() {
 #[test]
 fn a_server_without_fast_open_gets_no_further_cookies() {
     let mut pair = Pair::new(&config(), &fine(), |_| false);
-    pair.remember(0, |memory| memory.cookies.learn(SERVER, Cookie::new(&[9; 8]).unwrap(), 1000));
+    pair.remember(0, |memory| {
+        memory.cookies.learn(SERVER, Cookie::new(&[9; 8]).unwrap(), 1000, false)
+    });
     for (at, until, syn) in [(0, "4000ms", "SP 1+300 cookie"), (5000, "9000ms", "S ask")] {
         let lines = format!(
             "

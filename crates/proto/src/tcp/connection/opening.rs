@@ -118,7 +118,7 @@ impl Connection {
             let linux = config.growth == GrowthRule::Linux;
             match option.cookie.filter(|cookie| !cookie.is_request()) {
                 Some(cookie) if opening.offered => {
-                    cookies.learn_as(peer, cookie, mss, option.experiment);
+                    cookies.learn(peer, cookie, mss, option.experiment);
                 }
                 Some(_) => {}
                 // A server that supports only one form of the option does not answer the other.
