@@ -70,7 +70,7 @@ impl Trial<'_> {
                     Bound::True => (without_numbers(&condition.what), String::new()),
                     bound => (condition.what.clone(), bound.to_string()),
                 };
-                let value = Some(condition.value).filter(|value| value.is_finite());
+                let value = Some(condition.measured.value).filter(|value| value.is_finite());
                 ConditionResult {
                     claim: claim.id.to_owned(),
                     what: quantity,

@@ -3,7 +3,7 @@
 use core::fmt::{self, Display};
 
 use lasthop_report::model::{ConditionFigure, Figure, MeasuredFigure, Table, Verdict};
-use lasthop_report::number::{short, with_interval};
+use lasthop_report::number::short;
 
 use crate::{Bench, Estimate, Experiment, Interrupted};
 
@@ -62,9 +62,8 @@ impl Display for Bound {
 pub struct Condition {
     /// The measured quantity.
     pub what: String,
-    pub value: f64,
-    /// Half of the 95 % interval of the value; `None` where chance has no part in it.
-    pub ci: Option<f64>,
+    /// Without an interval where chance has no part in it.
+    pub measured: Estimate,
     pub bound: Bound,
     /// The condition as a sentence.
     pub text: String,
@@ -73,18 +72,18 @@ pub struct Condition {
 impl Condition {
     /// Whether the value is within the bound, whatever its interval.
     pub fn holds(&self) -> bool {
-        self.bound.holds(self.value)
+        self.bound.holds(self.measured.value)
     }
 
     /// Holds if the whole interval is within the bound, fails if none of it is; otherwise other seeds could decide
     /// otherwise.
     pub fn verdict(&self) -> Verdict {
-        let ci = self.ci.unwrap_or(0.0);
-        let [low, high] = self.bound.edges();
-        let outside = self.value + ci < low || self.value - ci > high;
-        match (self.bound.holds(self.value - ci), self.bound.holds(self.value + ci)) {
+        let (bound, measured) = (self.bound, self.measured);
+        let [low, high] = bound.edges();
+        let outside = measured.high() < low || measured.low() > high;
+        match (bound.holds(measured.low()), bound.holds(measured.high())) {
             (true, true) => Verdict::Holds,
-            _ if ci == 0.0 || outside || self.value.is_nan() => Verdict::Fails,
+            _ if measured.half() == 0.0 || outside || measured.value.is_nan() => Verdict::Fails,
             _ => Verdict::Undecided,
         }
     }
@@ -92,9 +91,10 @@ impl Condition {
     /// The number of seeds whose interval would be narrow enough, estimated from `seeds`: intervals shrink with the
     /// square root of their number. `None` if the value is on the edge.
     pub fn decided_by(&self, seeds: u32) -> Option<u64> {
-        let ci = self.ci?;
+        let Estimate { value, ci } = self.measured;
+        let ci = ci?;
         let crossed = self.bound.edges().into_iter().filter(|edge| edge.is_finite());
-        let distance = crossed.map(|edge| (self.value - edge).abs()).fold(f64::INFINITY, f64::min);
+        let distance = crossed.map(|edge| (value - edge).abs()).fold(f64::INFINITY, f64::min);
         let needed = f64::from(seeds) * (ci / distance) * (ci / distance);
         // Two digits, rounded up.
         let unit = libm::pow(10.0, (libm::log10(needed).floor() - 1.0).max(0.0));
@@ -113,8 +113,7 @@ impl Condition {
     fn figure(&self) -> ConditionFigure {
         ConditionFigure {
             what: self.what.trim_end_matches(',').to_owned(),
-            value: self.value,
-            ci: self.ci,
+            measured: self.measured,
             wanted: self.bound.to_string(),
             verdict: self.verdict(),
         }
@@ -167,9 +166,8 @@ impl Finding {
         bound: Bound,
         text: impl Into<String>,
     ) {
-        let Estimate { value, ci } = value.into();
-        let (quantity, text) = (quantity.to_string(), text.into());
-        self.conditions.push(Condition { what: quantity, value, ci, bound, text });
+        let (what, measured, text) = (quantity.to_string(), value.into(), text.into());
+        self.conditions.push(Condition { what, measured, bound, text });
     }
 
     /// The same with the default text.
@@ -179,10 +177,9 @@ impl Finding {
         value: impl Into<Estimate>,
         bound: Bound,
     ) {
-        let Estimate { value, ci } = value.into();
-        let measured = with_interval(value, ci.unwrap_or(0.0));
+        let measured = value.into();
         let text = format!("{quantity} is {measured}, wanted {bound}");
-        self.judge(quantity, Estimate { value, ci }, bound, text);
+        self.judge(quantity, measured, bound, text);
     }
 
     /// Requires `value` between `low` and `high`, both included.
@@ -220,11 +217,10 @@ impl Finding {
     /// Requires a difference in percent to be none: an equivalence test, which holds if the whole interval is within
     /// `margin` of zero.
     pub fn equal(&mut self, quantity: impl Display, percent: impl Into<Estimate>, margin: f64) {
-        let Estimate { value, ci } = percent.into();
-        let measured = with_interval(value, ci.unwrap_or(0.0));
+        let measured = percent.into();
         let text = format!("{quantity}: {measured} %, wanted equal within {} %", short(margin));
         let bound = Bound::Within(-margin, margin);
-        self.judge(format!("{quantity}, %"), Estimate { value, ci }, bound, text);
+        self.judge(format!("{quantity}, %"), measured, bound, text);
     }
 
     /// Requires that none of `of` was counted in `runs` runs.
@@ -246,9 +242,8 @@ impl Finding {
         unit: &str,
         published: impl Into<Option<f64>>,
     ) {
-        let Estimate { value: mean, ci } = value.into();
-        let (label, unit, published) = (label.into(), unit.to_owned(), published.into());
-        self.measured.push(MeasuredFigure { label, mean, ci, unit, published });
+        let (label, mean, unit) = (label.into(), value.into(), unit.to_owned());
+        self.measured.push(MeasuredFigure { label, mean, unit, published: published.into() });
     }
 
     pub fn note(&mut self, text: impl Into<String>) {

@@ -11,7 +11,6 @@ mod bakshi96;
 mod balakrishnan97;
 mod bench;
 mod claim;
-mod estimate;
 mod explore;
 mod figure;
 mod finding;
@@ -28,9 +27,9 @@ mod west97;
 
 pub use bench::{Bench, Interrupted, Runs};
 pub use claim::{Claim, ClaimText, Experiment, Paper};
-pub use estimate::Estimate;
 pub use explore::{ConditionResult, Trial, aligned};
 pub use finding::{Bound, Condition, Finding};
+pub use lasthop_report::estimate::Estimate;
 pub use open::{Open, Testbed, Values};
 pub use record::{Record, Recorded, record};
 

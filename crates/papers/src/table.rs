@@ -53,7 +53,7 @@ impl Cell for Summary {
 
 impl Cell for Estimate {
     fn cell(&self) -> String {
-        number::with_interval(self.value, self.ci.unwrap_or(0.0))
+        self.to_string()
     }
 }
 

@@ -7,7 +7,7 @@ use std::{env, fs};
 
 use lasthop_papers::{Bench, Claim, PAPERS, Paper, evaluate, record};
 use lasthop_report::model::{ClaimResult, ConditionFigure, MeasuredFigure, Verdict};
-use lasthop_report::number::{short, with_interval};
+use lasthop_report::number::short;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -131,7 +131,7 @@ fn first_only(row: usize, id: &str) -> &str {
 fn published(result: &ClaimResult) -> String {
     let given = result.measured.iter().filter_map(|m| Some((m, m.published?)));
     let row = |(row, (m, given)): (usize, (&MeasuredFigure, f64))| {
-        let measured = with_interval(m.mean, m.ci.unwrap_or(0.0));
+        let measured = m.mean.to_string();
         let (label, unit) = (cell(&m.label), cell(&m.unit));
         let id = first_only(row, &result.id);
         let row = format!("| {id} | {label} | {} | {measured} {unit}", short(given));
@@ -146,7 +146,7 @@ fn broken(result: &ClaimResult) -> String {
     let row = |(row, c): (usize, &ConditionFigure)| {
         let (measured, wanted) = match c.wanted.as_str() {
             "true" => (String::new(), String::new()),
-            wanted => (with_interval(c.value, c.ci.unwrap_or(0.0)), wanted.to_owned()),
+            wanted => (c.measured.to_string(), wanted.to_owned()),
         };
         let (what, verdict) = (cell(&c.what), c.verdict.word());
         format!(
@@ -369,8 +369,9 @@ fn the_record_is_of_these_experiments() {
         assert_eq!(now.conditions.len(), recorded.conditions.len(), "{id}: make papers");
         for (now, recorded) in now.conditions.iter().zip(&recorded.conditions) {
             assert_eq!(now.what, recorded.what, "{id}: make papers");
-            let far = (now.value - recorded.value).abs() > 1e-5 * recorded.value.abs().max(1e-9);
-            assert!(!far, "{id}, {}: {} is not {}", now.what, now.value, recorded.value);
+            let [value, recorded] = [now, recorded].map(|condition| condition.measured.value);
+            let far = (value - recorded).abs() > 1e-5 * recorded.abs().max(1e-9);
+            assert!(!far, "{id}, {}: {value} is not {recorded}", now.what);
         }
     }
 }

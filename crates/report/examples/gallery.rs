@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use lasthop_observe::sequence::{Lost, SendKind, SentPacket, Series, Window};
 use lasthop_observe::stalls::Stall;
+use lasthop_report::estimate::Estimate;
 use lasthop_report::model::{
     Again, Assumption, ClaimResult, Column, Figure, MeasuredFigure, Page, Section, Table, Verdict,
 };
@@ -93,8 +94,7 @@ fn lines() -> Curves {
 fn claim() -> ClaimResult {
     let figure = |label: &str, mean, ci, unit: &str, published| MeasuredFigure {
         label: label.into(),
-        mean,
-        ci: Some(ci),
+        mean: Estimate::new(mean, ci),
         unit: unit.into(),
         published: Some(published),
     };

@@ -6,6 +6,7 @@
 #![allow(missing_docs, reason = "only crates of this workspace use it")]
 
 pub mod data;
+pub mod estimate;
 pub mod html;
 pub mod model;
 pub mod number;

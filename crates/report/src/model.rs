@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::data::Data;
+use crate::estimate::Estimate;
 use crate::plot::Plot;
 
 /// The result of reproducing a published result.
@@ -31,98 +32,28 @@ impl Verdict {
 
 /// A measured figure, with the published number if there is one.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(into = "MeasuredFigureJson", from = "MeasuredFigureJson")]
 pub struct MeasuredFigure {
     /// The quantity, such as `Reno throughput`.
     pub label: String,
     /// Mean over the runs.
-    pub mean: f64,
-    /// Half the width of the 95 % confidence interval; `None` for a value without one, such as that of a single run.
-    pub ci: Option<f64>,
+    #[serde(flatten)]
+    pub mean: Estimate,
     /// Unit, such as `KB/s`; empty for a bare number.
     pub unit: String,
     /// The published number, in the same unit.
     pub published: Option<f64>,
 }
 
-/// [`MeasuredFigure`] in JSON, with both bounds of the interval, so that readers need not know that `ci` is half of its
-/// width.
-#[derive(Serialize, Deserialize)]
-struct MeasuredFigureJson {
-    label: String,
-    // Infinities and NaN are written as `null`.
-    value: Option<f64>,
-    interval95: Option<(f64, f64)>,
-    unit: String,
-    published: Option<f64>,
-}
-
-impl From<MeasuredFigure> for MeasuredFigureJson {
-    fn from(m: MeasuredFigure) -> MeasuredFigureJson {
-        MeasuredFigureJson {
-            label: m.label,
-            value: Some(m.mean),
-            interval95: interval(m.mean, m.ci),
-            unit: m.unit,
-            published: m.published,
-        }
-    }
-}
-
-impl From<MeasuredFigureJson> for MeasuredFigure {
-    fn from(m: MeasuredFigureJson) -> MeasuredFigure {
-        let mean = m.value.unwrap_or(f64::NAN);
-        let ci = m.interval95.map(half);
-        MeasuredFigure { label: m.label, mean, ci, unit: m.unit, published: m.published }
-    }
-}
-
-/// The bounds of an interval around `mean`, if it is finite.
-fn interval(mean: f64, ci: Option<f64>) -> Option<(f64, f64)> {
-    ci.map(|ci| (mean - ci, mean + ci)).filter(|(low, high)| low.is_finite() && high.is_finite())
-}
-
-/// Half of the width of an interval.
-fn half((low, high): (f64, f64)) -> f64 {
-    (high - low) / 2.0
-}
-
 /// A condition of a published result: a measured value and its bound.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(into = "ConditionJson", from = "ConditionJson")]
 pub struct ConditionFigure {
     /// The measured quantity, with its unit.
     pub what: String,
-    pub value: f64,
-    /// Half the width of the 95 % confidence interval; `None` where chance has no part.
-    pub ci: Option<f64>,
+    #[serde(flatten)]
+    pub measured: Estimate,
     /// The bound as text, such as `at most 5`.
     pub wanted: String,
     pub verdict: Verdict,
-}
-
-/// [`ConditionFigure`] in JSON.
-#[derive(Serialize, Deserialize)]
-struct ConditionJson {
-    what: String,
-    value: Option<f64>,
-    interval95: Option<(f64, f64)>,
-    wanted: String,
-    verdict: Verdict,
-}
-
-impl From<ConditionFigure> for ConditionJson {
-    fn from(c: ConditionFigure) -> ConditionJson {
-        let (value, interval95) = (Some(c.value), interval(c.value, c.ci));
-        ConditionJson { what: c.what, value, interval95, wanted: c.wanted, verdict: c.verdict }
-    }
-}
-
-impl From<ConditionJson> for ConditionFigure {
-    fn from(c: ConditionJson) -> ConditionFigure {
-        let (value, ci) = (c.value.unwrap_or(f64::NAN), c.interval95.map(half));
-        ConditionFigure { what: c.what, value, ci, wanted: c.wanted, verdict: c.verdict }
-    }
 }
 
 /// A published result and its measurement.
@@ -320,15 +251,13 @@ mod tests {
             published: "98.36 KB/s".into(),
             measured: vec![MeasuredFigure {
                 label: "Reno".into(),
-                mean: 97.0,
-                ci: Some(2.0),
+                mean: Estimate { value: 97.0, ci: Some(2.0) },
                 unit: "KB/s".into(),
                 published: Some(98.36),
             }],
             conditions: vec![ConditionFigure {
                 what: "Reno in KB/s".into(),
-                value: 97.0,
-                ci: None,
+                measured: Estimate::from(97.0),
                 wanted: "90 to 110".into(),
                 verdict: Verdict::Holds,
             }],

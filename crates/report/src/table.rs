@@ -279,11 +279,11 @@ pub fn claim_figures(claim: &ClaimResult) -> Table {
     let columns =
         Column::list("<figure | published | measured (95 %) | <unit | measured / published");
     let row = |m: &crate::model::MeasuredFigure| {
-        let ratio = m.published.filter(|p| *p != 0.0).map(|p| m.mean / p);
+        let ratio = m.published.filter(|p| *p != 0.0).map(|p| m.mean.value / p);
         vec![
             m.label.clone(),
             m.published.map_or_else(|| "–".to_owned(), short),
-            crate::number::with_interval(m.mean, m.ci.unwrap_or(0.0)),
+            m.mean.to_string(),
             m.unit.clone(),
             ratio.map_or_else(|| "–".to_owned(), |r| format!("{r:.2}")),
         ]
@@ -299,7 +299,7 @@ pub fn claim_conditions(claim: &ClaimResult) -> Table {
         // For a condition without a number, its sentence is shown.
         let measured = match c.wanted.as_str() {
             "true" => String::new(),
-            _ => crate::number::with_interval(c.value, c.ci.unwrap_or(0.0)),
+            _ => c.measured.to_string(),
         };
         let wanted = if c.wanted == "true" { String::new() } else { c.wanted.clone() };
         vec![c.what.clone(), measured, wanted, c.verdict.word().to_owned()]

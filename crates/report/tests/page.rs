@@ -1,6 +1,7 @@
 //! The page is one well-formed file without requests and foreign scripts, whatever its text.
 
 use lasthop_observe::sequence::{SendKind, SentPacket, Series};
+use lasthop_report::estimate::Estimate;
 use lasthop_report::html;
 use lasthop_report::model::{
     Again, Assumption, ClaimResult, Column, ConditionFigure, EventLink, Events, Figure,
@@ -19,15 +20,13 @@ fn claim(text: &str) -> ClaimResult {
         published: text.into(),
         measured: vec![MeasuredFigure {
             label: text.into(),
-            mean: f64::NAN,
-            ci: Some(1.0),
+            mean: Estimate { value: f64::NAN, ci: Some(1.0) },
             unit: text.into(),
             published: Some(2.0),
         }],
         conditions: vec![ConditionFigure {
             what: text.into(),
-            value: f64::NAN,
-            ci: None,
+            measured: Estimate::from(f64::NAN),
             wanted: text.into(),
             verdict: Verdict::Undecided,
         }],

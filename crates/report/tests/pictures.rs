@@ -3,9 +3,10 @@
 use lasthop_observe::metrics::{FlowMetrics, RunMetrics};
 use lasthop_observe::sequence::{Lost, SendKind, SentPacket, Series, Window};
 use lasthop_observe::stalls::Stall;
+use lasthop_report::estimate::Estimate;
 use lasthop_report::model::{ClaimResult, MeasuredFigure, Verdict};
 use lasthop_report::plot::{
-    Bar, BarChart, BarGroup, BarSeries, Curve, Curves, Estimate, Pen, Plot, Ranks, Theme,
+    Bar, BarChart, BarGroup, BarSeries, Curve, Curves, Pen, Plot, RankValue, Ranks, Theme,
     TimeSequence,
 };
 use lasthop_report::table::{self, Look};
@@ -110,8 +111,7 @@ fn a_png_shows_ink_and_text_on_a_machine_without_fonts() {
 fn claim() -> ClaimResult {
     let figure = |label: &str, mean, ci, published| MeasuredFigure {
         label: label.into(),
-        mean,
-        ci: Some(ci),
+        mean: Estimate::new(mean, ci),
         unit: "KB/s".into(),
         published,
     };
@@ -161,7 +161,7 @@ fn tables() {
 #[test]
 fn ranks() {
     let estimate =
-        |value: f64, half: f64| Estimate { value, interval: (value - half, value + half) };
+        |value: f64, half: f64| RankValue { value, interval: (value - half, value + half) };
     let chart = Ranks {
         title: "What decides W-T4".into(),
         x_label: "share of the variance (%)".into(),

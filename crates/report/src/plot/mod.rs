@@ -31,7 +31,7 @@ pub use curves::{Curve, Curves, Pen};
 pub use heat::{HeatMap, HeatMaps};
 pub use messages::{Message, Messages};
 pub use panels::{Panel, Panels};
-pub use ranks::{Estimate, Ranks};
+pub use ranks::{RankValue, Ranks};
 pub use sequence::TimeSequence;
 pub use style::Theme;
 pub(crate) use style::{page_css, variables};

@@ -14,7 +14,7 @@ const MARKS: [Mark; 4] = [Mark::Dot, Mark::Ring, Mark::Square, Mark::Diamond];
 
 /// An estimate with its 95 % interval.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Estimate {
+pub struct RankValue {
     pub value: f64,
     /// Low and high bound.
     pub interval: (f64, f64),
@@ -29,7 +29,7 @@ pub struct Ranks {
     /// Names of the estimates of a row, in order.
     pub series: Vec<String>,
     /// From top to bottom: a name, and an estimate for each of `series`.
-    pub rows: Vec<(String, Vec<Estimate>)>,
+    pub rows: Vec<(String, Vec<RankValue>)>,
 }
 
 impl Ranks {
@@ -72,7 +72,7 @@ impl Ranks {
     fn table(&self) -> Table {
         let mut rows = Vec::new();
         for (name, estimates) in &self.rows {
-            for (series, Estimate { value, interval: (low, high) }) in
+            for (series, RankValue { value, interval: (low, high) }) in
                 self.series.iter().zip(estimates)
             {
                 let numbers = [value, low, high].map(f64::to_string);

@@ -2,7 +2,7 @@
 
 use lasthop_report::html;
 use lasthop_report::model::{Again, Assumption, Figure, Page};
-use lasthop_report::plot::{Estimate, Plot, Ranks};
+use lasthop_report::plot::{Plot, RankValue, Ranks};
 
 use super::{Explanation, Share, sections};
 
@@ -47,7 +47,7 @@ pub fn page(explained: &Explanation, command: &str) -> String {
 
 /// The ranking as a plot.
 pub fn picture(explained: &Explanation) -> Plot {
-    let estimate = |share: Share| Estimate {
+    let estimate = |share: Share| RankValue {
         value: 100.0 * share.share,
         interval: (100.0 * share.low, 100.0 * share.high),
     };

@@ -2,7 +2,7 @@
 
 use lasthop_report::number::{MBIT, RATE_UNIT, plural};
 use lasthop_report::plot::{
-    Bar, BarChart, BarGroup, BarSeries, Curve, Curves, Estimate, HeatMap, HeatMaps, Pen, Plot,
+    Bar, BarChart, BarGroup, BarSeries, Curve, Curves, HeatMap, HeatMaps, Pen, Plot, RankValue,
     Ranks,
 };
 use lasthop_sim::runs::{CellResults, Results};
@@ -130,13 +130,13 @@ pub fn ranking(
     title: &str,
     of: impl Fn(&CellResults) -> Option<(f64, f64)>,
 ) -> Plot {
-    let mut rows: Vec<(String, Estimate)> = cells
+    let mut rows: Vec<(String, RankValue)> = cells
         .iter()
         .filter_map(|i| {
             let (value, ci) = of(&results.cells[*i])?;
             let name = results.title(&results.cells[*i]);
             let name = if name.is_empty() { results.name.clone() } else { name };
-            Some((name, Estimate { value, interval: ((value - ci).max(0.0), value + ci) }))
+            Some((name, RankValue { value, interval: ((value - ci).max(0.0), value + ci) }))
         })
         .collect();
     rows.sort_by(|a, b| b.1.value.total_cmp(&a.1.value));

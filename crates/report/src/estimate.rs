@@ -1,12 +1,47 @@
 //! Estimates from runs, with 95 % intervals.
 
+use std::fmt;
+
 use lasthop_observe::stats::{Summary, student_t, student_t_at};
+use serde::{Deserialize, Serialize};
+
+use crate::number::with_interval;
 
 /// A value, with half of its 95 % interval if it has one: constants and deterministic runs have none.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(into = "Bounds", from = "Bounds")]
 pub struct Estimate {
     pub value: f64,
     pub ci: Option<f64>,
+}
+
+/// [`Estimate`] in JSON, with both bounds of the interval, so that readers need not know that `ci` is half of its width.
+#[derive(Serialize, Deserialize)]
+struct Bounds {
+    // Infinities and NaN are written as `null`.
+    value: Option<f64>,
+    interval95: Option<(f64, f64)>,
+}
+
+impl From<Estimate> for Bounds {
+    fn from(estimate: Estimate) -> Bounds {
+        let interval = estimate.ci.map(|_| (estimate.low(), estimate.high()));
+        let interval95 = interval.filter(|(low, high)| low.is_finite() && high.is_finite());
+        Bounds { value: Some(estimate.value), interval95 }
+    }
+}
+
+impl From<Bounds> for Estimate {
+    fn from(bounds: Bounds) -> Estimate {
+        let ci = bounds.interval95.map(|(low, high)| (high - low) / 2.0);
+        Estimate { value: bounds.value.unwrap_or(f64::NAN), ci }
+    }
+}
+
+impl fmt::Display for Estimate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&with_interval(self.value, self.half()))
+    }
 }
 
 /// An interval below this part of the value is rounding noise of equal runs.
@@ -92,12 +127,17 @@ impl Estimate {
         Estimate::new(100.0 * p, 100.0 * (half + (centre - p).abs()))
     }
 
+    /// Half of the interval; zero without one.
+    pub fn half(&self) -> f64 {
+        self.ci.unwrap_or(0.0)
+    }
+
     pub fn low(&self) -> f64 {
-        self.value - self.ci.unwrap_or(0.0)
+        self.value - self.half()
     }
 
     pub fn high(&self) -> f64 {
-        self.value + self.ci.unwrap_or(0.0)
+        self.value + self.half()
     }
 
     /// The same in another unit.
