@@ -106,6 +106,7 @@ impl Ofdm {
     /// Data bits per symbol at `mcs`, times sixty.
     fn bits(&self, mcs: u8) -> u64 {
         let (bits, share) = MCS[usize::from(mcs).min(MCS.len() - 1)];
+        // The keys refuse a width that the standard lacks, after its times have been computed.
         let tones = self.standard.tones(self.width).unwrap_or(52);
         u64::from(tones * bits * share) * u64::from(self.streams)
     }

@@ -91,7 +91,7 @@ impl Cookies {
             }
             None => siphash(self.key, &message).to_be_bytes(),
         };
-        Cookie::new(&bytes).unwrap_or(Cookie::REQUEST)
+        Cookie::new(&bytes).expect("eight bytes are a cookie")
     }
 
     /// Whether a client may open with data: it has the right cookie, and the limit permits it.

@@ -29,7 +29,7 @@ impl TcpConfig {
         let mut preset = "linux";
         let presets = PRESETS.map(|(name, _)| (name, name));
         k.word("preset", &mut preset, &presets, "the TCP that the other keys modify");
-        let mut tcp = TcpConfig::preset(preset).unwrap_or_else(TcpConfig::linux);
+        let mut tcp = TcpConfig::preset(preset).expect("a preset of the list");
         let words: Vec<_> = TCPS.iter().map(|word| (word.key, word)).collect();
         let doc = "the sender; by default `cubic` with `linux`, and `reno` with most other presets";
         let word = k.maybe_word("tcp", &words, doc).or_else(|| usual_sender(preset));

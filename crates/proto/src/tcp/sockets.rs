@@ -279,12 +279,14 @@ impl Sockets {
         }
         let (connection, socket) = (&self.host.connections()[index], &mut self.sockets[index]);
         if socket.unread == 0 {
-            return match () {
-                // A direction that the peer has closed reads as closed, also after a later error.
-                () if ended => Ok(0),
-                () if socket.error.is_some() => Err(socket.error.take().unwrap_or(Errno::Again)),
-                () if socket.read_shut || aborted => Ok(0),
-                () => Err(Errno::Again),
+            // A direction that the peer has closed reads as closed, also after a later error.
+            if ended {
+                return Ok(0);
+            }
+            return match socket.error.take() {
+                Some(error) => Err(error),
+                None if socket.read_shut || aborted => Ok(0),
+                None => Err(Errno::Again),
             };
         }
         // The urgent byte is not part of the data: reading stops before it, and skips it (`tcp_recvmsg_locked`).
