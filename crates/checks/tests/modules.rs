@@ -4,8 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The modules from the bottom up: each may import those before it.
-const ORDER: [&str; 23] = [
-    "units", "describe", "rng", "side", "wake", "wire", "fates", "udp", "flows", "travel",
+const ORDER: [&str; 24] = [
+    "names", "units", "describe", "rng", "side", "wake", "wire", "fates", "udp", "flows", "travel",
     "channel", "air", "energy", "event", "machine", "queue", "link", "mac", "hop", "tunnel", "tcp",
     "agent", "systems",
 ];

@@ -34,7 +34,7 @@ impl From<Fault> for Written {
     fn from(fault: Fault) -> Written {
         let towards = match fault.point {
             ChoicePoint::Router(_) => None,
-            ChoicePoint::Channel(_, side) => Some(towards(side).to_owned()),
+            ChoicePoint::Channel(_, side) => Some(side.word().to_owned()),
         };
         let (place, fate) = (fault.place, fault.fate.word().to_owned());
         Written { stage: fault.point.stage().0, towards, place, fate }
@@ -49,20 +49,13 @@ impl TryFrom<Written> for Fault {
         let point = match written.towards {
             None => ChoicePoint::Router(stage),
             Some(word) => {
-                let side = Side::BOTH.into_iter().find(|side| towards(*side) == word);
+                let side = Side::BOTH.into_iter().find(|side| side.word() == word);
                 ChoicePoint::Channel(stage, side.ok_or_else(|| format!("no direction `{word}`"))?)
             }
         };
         let fate =
             Fate::parse(&written.fate).ok_or_else(|| format!("no fate `{}`", written.fate))?;
         Ok(Fault { point, place: written.place, fate })
-    }
-}
-
-fn towards(side: Side) -> &'static str {
-    match side {
-        Side::Left => "left",
-        Side::Right => "right",
     }
 }
 
@@ -111,9 +104,9 @@ impl Pattern {
             let key = match (point, &stage.kind) {
                 (ChoicePoint::Router(_), _) => "cross.fates".to_owned(),
                 (ChoicePoint::Channel(_, side), StageKind::Serial(_)) => {
-                    format!("link.frame-fates-{}", towards(*side))
+                    format!("link.frame-fates-{}", side.word())
                 }
-                (ChoicePoint::Channel(_, side), _) => format!("errors-{}.fates", towards(*side)),
+                (ChoicePoint::Channel(_, side), _) => format!("errors-{}.fates", side.word()),
             };
             let mut here: Vec<&Fault> = self.0.iter().filter(|f| f.point == *point).collect();
             here.sort_unstable_by_key(|fault| fault.place);

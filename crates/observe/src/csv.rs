@@ -5,10 +5,8 @@
 
 use std::io::{self, Write};
 
-use lasthop_proto::air::{FrameFate, FrameKind, Station};
-use lasthop_proto::event::{
-    AgentNote, ClientEvent, ClientNews, Event, EventKind, LinkNote, Op, TcpKind,
-};
+use lasthop_proto::air::Station;
+use lasthop_proto::event::{AgentNote, ClientEvent, ClientNews, Event, EventKind, Op, TcpKind};
 use lasthop_proto::flows::FlowMap;
 use lasthop_proto::machine::{Side, StageId};
 use lasthop_proto::units::{Span, Time};
@@ -174,7 +172,7 @@ impl<W: Write> EventCsv<W> {
         rows.comma();
         rows.text(cause);
         rows.comma();
-        rows.text(side_name(side));
+        rows.text(side.word());
         rows.comma();
         rows.int(packet.id.0);
         rows.comma();
@@ -212,13 +210,21 @@ impl<W: Write> EventCsv<W> {
     }
 
     /// Writes a row about stations of a radio hop, which replace the flow.
-    fn link(&mut self, event: &str, fate: &str, from: Station, to: Station, value: Option<u64>) {
+    fn link(
+        &mut self,
+        event: [&str; 2],
+        fate: &str,
+        from: Station,
+        to: Station,
+        value: Option<u64>,
+    ) {
         let rows = &mut self.rows;
-        rows.text(event);
+        event.into_iter().for_each(|part| rows.text(part));
         rows.comma();
         rows.text(fate);
         rows.comma();
-        rows.text(side_name(if from == Station::BASE { Side::Right } else { Side::Left }));
+        let side = if from == Station::BASE { Side::Right } else { Side::Left };
+        rows.text(side.word());
         rows.text(",,");
         rows.text("station");
         rows.int(from.0);
@@ -232,9 +238,9 @@ impl<W: Write> EventCsv<W> {
     }
 
     /// Writes a row about a mobile host in the cell of this stage; its address replaces the flow.
-    fn handoff(&mut self, event: &str, host: Addr, value: Option<u64>) {
+    fn handoff(&mut self, event: [&str; 2], host: Addr, value: Option<u64>) {
         let rows = &mut self.rows;
-        rows.text(event);
+        event.into_iter().for_each(|part| rows.text(part));
         rows.text(",,,,");
         rows.text(&host.to_string());
         rows.text(",,,,,,,,");
@@ -245,9 +251,9 @@ impl<W: Write> EventCsv<W> {
     }
 
     /// Writes a row without a packet, about a flow or a channel. Most columns are empty.
-    fn other(&mut self, event: &str, side: &str, flow: Option<FlowKey>, value: Option<u64>) {
+    fn other(&mut self, event: [&str; 2], side: &str, flow: Option<FlowKey>, value: Option<u64>) {
         let rows = &mut self.rows;
-        rows.text(event);
+        event.into_iter().for_each(|part| rows.text(part));
         rows.text(",,");
         rows.text(side);
         rows.text(",,");
@@ -271,99 +277,52 @@ impl<W: Write> Sink for EventCsv<W> {
         self.begin(event.at, event.stage);
         match &event.kind {
             EventKind::Packet { op, side, packet } => self.packet_row(*op, *side, packet),
-            EventKind::Tcp(tcp) => {
+            // `Split` is the base station's end of a split connection, with the host's address.
+            kind @ (EventKind::Tcp(tcp) | EventKind::Split(tcp)) => {
                 let value = match tcp.kind {
                     TcpKind::Delivered { bytes } => Some(bytes.into()),
                     _ => None,
                 };
-                self.other(tcp_name(tcp.kind), "", Some(tcp.flow), value);
-            }
-            // The base station's end of a split connection, with the host's address.
-            EventKind::Split(tcp) => {
-                let value = match tcp.kind {
-                    TcpKind::Delivered { bytes } => Some(bytes.into()),
-                    _ => None,
-                };
-                let name = format!("split-{}", &tcp_name(tcp.kind)["tcp-".len()..]);
-                self.other(&name, "", Some(tcp.flow), value);
+                let family = if matches!(kind, EventKind::Tcp(_)) { "tcp-" } else { "split-" };
+                self.other([family, tcp.kind.name()], "", Some(tcp.flow), value);
             }
             EventKind::Agent { flow, note } => {
-                let (name, value) = match *note {
-                    AgentNote::FlowSeen => ("agent-flow-seen", None),
-                    AgentNote::FlowForgotten => ("agent-flow-forgotten", None),
-                    AgentNote::CacheEvicted => ("agent-cache-evicted", None),
-                    AgentNote::SenderRetransmission => ("agent-sender-retransmission", None),
-                    AgentNote::CongestionHole => ("agent-congestion-hole", None),
-                    AgentNote::NoticeWithheld => ("agent-notice-withheld", None),
-                    AgentNote::SegmentClamped { mss } => {
-                        ("agent-segment-clamped", Some(mss.into()))
-                    }
-                    AgentNote::NoRoom => ("agent-no-room", None),
-                    AgentNote::HalfOpenLimit => ("agent-half-open-limit", None),
-                    AgentNote::HalfOpenEvicted => ("agent-half-open-evicted", None),
-                    AgentNote::BlocksHidden => ("agent-blocks-hidden", None),
-                    AgentNote::LossLeft => ("agent-loss-left", None),
-                    AgentNote::FlowLeftAlone => ("agent-flow-left-alone", None),
-                    AgentNote::FlowRepaired => ("agent-flow-repaired", None),
-                    AgentNote::LocalRtt { rtt: Span(nanos) } => ("agent-local-rtt", Some(nanos)),
-                    AgentNote::HostGone => ("agent-host-gone", None),
-                    AgentNote::HostBack => ("agent-host-back", None),
-                    AgentNote::Bypassed => ("agent-bypassed", None),
+                let value = match *note {
+                    AgentNote::SegmentClamped { mss } => Some(mss.into()),
+                    AgentNote::LocalRtt { rtt: Span(nanos) } => Some(nanos),
+                    _ => None,
                 };
-                self.other(name, "", Some(*flow), value);
+                self.other(["agent-", note.name()], "", Some(*flow), value);
             }
             EventKind::Channel { side, good } => {
-                let name = if *good { "channel-good" } else { "channel-bad" };
-                self.other(name, side_name(*side), None, None);
+                let name = if *good { "good" } else { "bad" };
+                self.other(["channel-", name], side.word(), None, None);
             }
             EventKind::Air(air) => {
-                let fate = match air.fate {
-                    FrameFate::Received => "received",
-                    FrameFate::Damaged => "damaged",
-                    FrameFate::Collided => "collided",
-                    FrameFate::Missed => "missed",
-                };
-                let name = match air.kind {
-                    FrameKind::Data => "air-data",
-                    FrameKind::Ack => "air-ack",
-                    FrameKind::LinkAck => "air-link-ack",
-                    FrameKind::Rts => "air-rts",
-                    FrameKind::Cts => "air-cts",
-                    FrameKind::MacAck => "air-mac-ack",
-                    FrameKind::Beacon => "air-beacon",
-                    FrameKind::PsPoll => "air-ps-poll",
-                    FrameKind::Null => "air-null",
-                };
+                let (name, fate) = (["air-", air.kind.name()], air.fate.name());
                 self.link(name, fate, air.station, air.to, Some(air.airtime.0));
             }
             EventKind::Link { station, peer, note } => {
-                let name = match note {
-                    LinkNote::Duplicate => "link-duplicate",
-                    LinkNote::OutOfWindow => "link-out-of-window",
-                    LinkNote::BadAck => "link-bad-ack",
-                    LinkNote::WindowFull => "link-window-full",
-                    LinkNote::ChannelBad => "link-channel-bad",
-                };
-                self.link(name, "", *station, *peer, None);
+                self.link(["link-", note.name()], "", *station, *peer, None);
             }
             EventKind::Doze { station, asleep } => {
-                let name = if *asleep { "radio-asleep" } else { "radio-awake" };
-                self.link(name, "", *station, *station, None);
+                let name = if *asleep { "asleep" } else { "awake" };
+                self.link(["radio-", name], "", *station, *station, None);
             }
             EventKind::Handoff { host, arrived } => {
-                let name = if *arrived { "handoff-arrived" } else { "handoff-left" };
-                self.handoff(name, *host, None);
+                let name = if *arrived { "arrived" } else { "left" };
+                self.handoff(["handoff-", name], *host, None);
             }
             EventKind::State { host, bytes, arrived } => {
-                let name = if *arrived { "handoff-state-arrived" } else { "handoff-state-sent" };
-                self.handoff(name, *host, Some(*bytes));
+                let name = if *arrived { "arrived" } else { "sent" };
+                self.handoff(["handoff-state-", name], *host, Some(*bytes));
             }
             EventKind::Client(ClientEvent { client, news }) => {
                 let rate = match news {
-                    ClientNews::Segment(rate) => Some(rate.bps()),
+                    ClientNews::VideoSegment(rate) => Some(rate.bps()),
                     _ => None,
                 };
-                self.other(news.name(), "", Some(*client), rate);
+                self.other(["", news.name()], "", Some(*client), rate);
             }
             EventKind::Work(_) | EventKind::Datagram { .. } => {}
         }
@@ -407,7 +366,7 @@ impl<W: Write> Sink for TcbCsv<W> {
         rows.comma();
         rows.flow(tcp.flow);
         rows.comma();
-        rows.text(&tcp_name(tcp.kind)["tcp-".len()..]);
+        rows.text(tcp.kind.name());
         for n in [tcb.snd_una, tcb.snd_nxt, tcb.snd_max, tcb.rcv_nxt] {
             rows.comma();
             rows.int(n);
@@ -425,42 +384,6 @@ impl<W: Write> Sink for TcbCsv<W> {
             rows.int(n);
         }
         rows.end();
-    }
-}
-
-fn side_name(side: Side) -> &'static str {
-    match side {
-        Side::Left => "left",
-        Side::Right => "right",
-    }
-}
-
-fn tcp_name(kind: TcpKind) -> &'static str {
-    match kind {
-        TcpKind::Opening => "tcp-opening",
-        TcpKind::Established => "tcp-established",
-        TcpKind::Acked => "tcp-acked",
-        TcpKind::DupAck => "tcp-dup-ack",
-        TcpKind::FastRetransmit => "tcp-fast-retransmit",
-        TcpKind::RecoveryEnded => "tcp-recovery-ended",
-        TcpKind::Undone => "tcp-undone",
-        TcpKind::Timeout => "tcp-timeout",
-        TcpKind::PartialAck => "tcp-partial-ack",
-        TcpKind::LossNotified => "tcp-loss-notified",
-        TcpKind::BadStateNotified => "tcp-bad-state-notified",
-        TcpKind::Quenched => "tcp-quenched",
-        TcpKind::CongestionEchoed => "tcp-congestion-echoed",
-        TcpKind::AckFactor { .. } => "tcp-ack-factor",
-        TcpKind::TailLossProbe => "tcp-tail-loss-probe",
-        TcpKind::WindowProbe => "tcp-window-probe",
-        TcpKind::Delivered { .. } => "tcp-delivered",
-        TcpKind::Corrupted => "tcp-corrupted",
-        TcpKind::Complete => "tcp-complete",
-        TcpKind::Asked => "tcp-asked",
-        TcpKind::Answered => "tcp-answered",
-        TcpKind::Closed => "tcp-closed",
-        TcpKind::Aborted => "tcp-aborted",
-        TcpKind::Sampled => "tcp-sampled",
     }
 }
 

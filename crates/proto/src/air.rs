@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use crate::channel::Traffic;
+use crate::names::named;
 use crate::units::Span;
 
 /// A station of a radio hop. 0 is the base station, on the left; the others are mobile hosts.
@@ -44,6 +45,8 @@ pub enum FrameKind {
     /// No data: a station announces whether it will sleep.
     Null,
 }
+
+named!(FrameKind: Data Ack LinkAck Rts Cts MacAck Beacon PsPoll Null);
 
 impl FrameKind {
     /// Traffic class of the frame for a channel.
@@ -89,6 +92,8 @@ pub enum FrameFate {
     /// Its receiver's radio slept.
     Missed,
 }
+
+named!(FrameFate: Received Damaged Collided Missed);
 
 impl FrameFate {
     /// The fate of a frame that cannot collide.

@@ -1,6 +1,7 @@
 //! Events in order of time: the only input of metrics, captures and plots.
 
-/// Generates for an enum the meaning of each variant from its docstring, which is part of the user documentation.
+/// Generates for an enum the name of each variant, and its meaning from its docstring, which is part of the user
+/// documentation.
 macro_rules! with_meanings {
     (
         $(#[$of:meta])*
@@ -12,6 +13,8 @@ macro_rules! with_meanings {
         pub enum $Name {
             $($(#[doc = $doc])* $Kind $(($Inner))? $({ $($(#[$of_field])* $field: $Field,)* })?,)*
         }
+
+        $crate::names::named!($Name: $($Kind)*);
 
         impl $Name {
             /// Its meaning, in a sentence.

@@ -19,6 +19,7 @@ pub mod hop;
 pub mod link;
 pub mod mac;
 pub mod machine;
+mod names;
 pub mod queue;
 pub mod rng;
 pub mod side;

@@ -22,8 +22,8 @@ impl Side {
         }
     }
 
-    /// The name in random streams.
-    pub(crate) fn word(self) -> &'static str {
+    /// The name in traces and random streams.
+    pub fn word(self) -> &'static str {
         match self {
             Side::Left => "left",
             Side::Right => "right",

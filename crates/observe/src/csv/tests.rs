@@ -82,7 +82,7 @@ fn datagrams_write_no_row_and_clients_do() {
     let datagram = lasthop_proto::udp::Datagram { flow, number: 0, sent: Time(1), bytes: 100 };
     csv.event(&event(1, EventKind::Datagram { datagram, arrived: true }));
     let rate = lasthop_proto::units::Rate::from_bps(235_000).unwrap();
-    let news = ClientNews::Segment(rate);
+    let news = ClientNews::VideoSegment(rate);
     csv.event(&event(2, EventKind::Client(ClientEvent { client: flow, news })));
     let text = String::from_utf8(csv.finish().unwrap()).unwrap();
     let rows: Vec<&str> = text.lines().skip(1).collect();

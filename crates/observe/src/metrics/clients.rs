@@ -87,16 +87,16 @@ impl Clients {
             ClientNews::PageBegins => record.first_bytes.extend(since(record.page)),
             ClientNews::PageLoaded => record.loads.extend(since(record.page.take())),
             ClientNews::VideoAsked => record.video = Some(at),
-            ClientNews::Segment(rate) => record.rates.push(rate.bps()),
-            ClientNews::Plays => match since(record.stalled_at.take()) {
+            ClientNews::VideoSegment(rate) => record.rates.push(rate.bps()),
+            ClientNews::VideoPlays => match since(record.stalled_at.take()) {
                 Some(stall_time) => record.stall_time = record.stall_time + stall_time,
                 None => record.startup = since(record.video),
             },
-            ClientNews::Stalls => {
+            ClientNews::VideoStalls => {
                 record.stalled_at = Some(at);
                 record.rebuffers += 1;
             }
-            ClientNews::Ends => record.ended = true,
+            ClientNews::VideoEnds => record.ended = true,
         }
     }
 

@@ -2,6 +2,7 @@
 
 use serde::{Serialize, Serializer};
 
+use crate::names::named;
 use crate::wire::Packet;
 
 /// Content of a frame on a radio.
@@ -28,17 +29,9 @@ impl Traffic {
     pub fn of(packet: &Packet) -> Traffic {
         if packet.bears_data() { Traffic::Data } else { Traffic::Ack }
     }
-
-    /// Its name in scenario files.
-    pub fn name(self) -> &'static str {
-        match self {
-            Traffic::Data => "data",
-            Traffic::Ack => "ack",
-            Traffic::LinkAck => "link-ack",
-            Traffic::Control => "control",
-        }
-    }
 }
+
+named!(Traffic: Data Ack LinkAck Control);
 
 /// A set of kinds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

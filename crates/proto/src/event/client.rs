@@ -25,28 +25,12 @@ with_meanings! {
         /// A user requests a video.
         VideoAsked,
         /// A segment of the video has arrived.
-        Segment(Rate),
+        VideoSegment(Rate),
         /// The video plays.
-        Plays,
+        VideoPlays,
         /// The buffer is empty, and the video stalls.
-        Stalls,
+        VideoStalls,
         /// The video has ended.
-        Ends,
-    }
-}
-
-impl ClientNews {
-    /// Its name in traces.
-    pub fn name(self) -> &'static str {
-        match self {
-            ClientNews::PageAsked => "page-asked",
-            ClientNews::PageBegins => "page-begins",
-            ClientNews::PageLoaded => "page-loaded",
-            ClientNews::VideoAsked => "video-asked",
-            ClientNews::Segment(_) => "video-segment",
-            ClientNews::Plays => "video-plays",
-            ClientNews::Stalls => "video-stalls",
-            ClientNews::Ends => "video-ends",
-        }
+        VideoEnds,
     }
 }

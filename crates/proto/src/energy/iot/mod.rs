@@ -18,6 +18,7 @@ pub use lora::{LORAS, Lora, Spreading};
 pub use wifi::{Keeps, WIFIS, Wifi};
 
 use super::presets::watts;
+use crate::names::named;
 use crate::units::{Energy, Power, Span, Time};
 
 /// State of a radio.
@@ -42,19 +43,9 @@ impl Part {
     /// Every state, in a fixed order.
     pub const ALL: [Part; 6] =
         [Part::Connect, Part::Send, Part::Listen, Part::Tail, Part::Reachable, Part::Sleep];
-
-    /// Its name in tables.
-    pub fn name(self) -> &'static str {
-        match self {
-            Part::Connect => "connect",
-            Part::Send => "send",
-            Part::Listen => "listen",
-            Part::Tail => "tail",
-            Part::Reachable => "reachable",
-            Part::Sleep => "sleep",
-        }
-    }
 }
+
+named!(Part: Connect Send Listen Tail Reachable Sleep);
 
 /// A packet on the air, or a part of one, from the view of the device's radio.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -145,7 +145,7 @@ impl Host {
         let client = player.client;
         if let Some(connection) = player.connection {
             if self.connections[connection].fetched().0 > u64::from(player.there) {
-                report(client, ClientNews::Segment(player.arrives(now)), out);
+                report(client, ClientNews::VideoSegment(player.arrives(now)), out);
             }
             if player.waits() && self.connections[connection].is_over() {
                 return None;
@@ -153,13 +153,13 @@ impl Host {
         }
         if player.runs_dry(now) {
             if player.has_all(now) {
-                report(client, ClientNews::Ends, out);
+                report(client, ClientNews::VideoEnds, out);
                 return None;
             }
-            report(client, ClientNews::Stalls, out);
+            report(client, ClientNews::VideoStalls, out);
         }
         if player.plays(now) {
-            report(client, ClientNews::Plays, out);
+            report(client, ClientNews::VideoPlays, out);
         }
         let asks = player.next_request_time(now);
         if asks.is_some_and(|at| at <= now) {
