@@ -36,6 +36,24 @@ pub enum SendKind {
     Again,
 }
 
+impl SendKind {
+    /// All kinds, in the order of their declaration, with their names in files and pages.
+    pub const NAMED: [(&str, SendKind); 7] = [
+        ("sent", SendKind::First),
+        ("fast", SendKind::Fast),
+        ("timeout", SendKind::Timeout),
+        ("eln", SendKind::Eln),
+        ("probe", SendKind::Probe),
+        ("local", SendKind::Local),
+        ("retransmitted", SendKind::Again),
+    ];
+
+    /// Its name in files and pages.
+    pub fn name(self) -> &'static str {
+        SendKind::NAMED[self as usize].0
+    }
+}
+
 /// An originated data packet.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct SentPacket {

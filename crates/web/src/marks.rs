@@ -5,17 +5,6 @@ use serde_json::{Value, json};
 
 use crate::envelope::Columns;
 
-/// The kinds of transmissions, by their names in plots.
-const KINDS: [(&str, SendKind); 7] = [
-    ("sent", SendKind::First),
-    ("fast", SendKind::Fast),
-    ("timeout", SendKind::Timeout),
-    ("eln", SendKind::Eln),
-    ("probe", SendKind::Probe),
-    ("local", SendKind::Local),
-    ("retransmitted", SendKind::Again),
-];
-
 /// Writes flow number `i`: `flow.0.sent.t`, `.from` and `.to`, and so on.
 pub(crate) fn pack(series: &Series, i: usize, columns: &mut Columns) {
     let mut add = |kind: &str, marks: &[(f64, f64, f64)]| {
@@ -27,7 +16,7 @@ pub(crate) fn pack(series: &Series, i: usize, columns: &mut Columns) {
             columns.numbers(&format!("flow.{i}.{kind}.{part}"), &numbers);
         }
     };
-    for (name, kind) in KINDS {
+    for (name, kind) in SendKind::NAMED {
         let sent = series.sent.iter().filter(|sent| sent.kind == kind);
         let marks: Vec<_> = sent.map(|s| (s.at_s, s.start as f64, s.end as f64)).collect();
         add(name, &marks);

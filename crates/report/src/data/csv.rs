@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use lasthop_observe::sequence::{SendKind, Series};
+use lasthop_observe::sequence::Series;
 
 use super::{Chart, Data};
 use crate::model::Table;
@@ -18,22 +18,9 @@ impl Data {
     }
 }
 
-/// The name of a kind of transmission, in files and in the page.
-pub(super) fn word(kind: SendKind) -> &'static str {
-    match kind {
-        SendKind::First => "sent",
-        SendKind::Fast => "fast",
-        SendKind::Timeout => "timeout",
-        SendKind::Eln => "eln",
-        SendKind::Probe => "probe",
-        SendKind::Local => "local",
-        SendKind::Again => "retransmitted",
-    }
-}
-
 fn sequence(series: &Series) -> String {
     let mut rows: Vec<(f64, &str, u64, u64)> = Vec::new();
-    rows.extend(series.sent.iter().map(|s| (s.at_s, word(s.kind), s.start, s.end)));
+    rows.extend(series.sent.iter().map(|s| (s.at_s, s.kind.name(), s.start, s.end)));
     rows.extend(series.lost.iter().map(|l| (l.at_s, "lost", l.start, l.end)));
     let mut acked = 0;
     for (at, to) in &series.acked {

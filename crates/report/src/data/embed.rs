@@ -5,7 +5,6 @@ use lasthop_observe::sequence::{BadPeriod, CellStay, Lost, SendKind, SentPacket,
 use lasthop_observe::stalls::Stall;
 use serde::{Deserialize, Serialize};
 
-use super::csv::word;
 use super::pack::{PackedColumns, pack, unpack};
 use super::{Chart, Data};
 use crate::model::Table;
@@ -97,17 +96,6 @@ fn panel((y, curves): &(String, Vec<Curve>)) -> Panel {
     Panel { y: y.clone(), curves: curves.collect() }
 }
 
-/// The kinds of transmissions, in the order of their columns.
-const KINDS: [SendKind; 7] = [
-    SendKind::First,
-    SendKind::Fast,
-    SendKind::Timeout,
-    SendKind::Eln,
-    SendKind::Probe,
-    SendKind::Local,
-    SendKind::Again,
-];
-
 /// A column with one field of every item.
 fn column<'a, T: 'a>(
     name: String,
@@ -119,14 +107,13 @@ fn column<'a, T: 'a>(
 
 fn sequence(series: &Series, every: usize) -> Vec<(String, Vec<f64>)> {
     let mut columns = Vec::new();
-    for kind in KINDS {
+    for (name, kind) in SendKind::NAMED {
         let all: Vec<&SentPacket> = series.sent.iter().filter(|sent| sent.kind == kind).collect();
         let step = if kind == SendKind::First { every } else { 1 };
         let chosen: Vec<&SentPacket> = all.into_iter().step_by(step).collect();
         if chosen.is_empty() {
             continue;
         }
-        let name = word(kind);
         let each = || chosen.iter().copied();
         columns.push(column(format!("{name}.t"), each(), |s| s.at_s));
         columns.push(column(format!("{name}.from"), each(), |s| s.start as f64));
@@ -239,8 +226,8 @@ impl TryFrom<EmbeddedData> for Data {
 
 fn series(columns: &Columns, embedded: &Sequence) -> Series {
     let mut sent: Vec<SentPacket> = Vec::new();
-    for kind in KINDS {
-        let all = columns.spans(word(kind));
+    for (name, kind) in SendKind::NAMED {
+        let all = columns.spans(name);
         sent.extend(all.map(|(at_s, start, end)| SentPacket { at_s, start, end, kind }));
     }
     sent.sort_by(|a, b| a.at_s.total_cmp(&b.at_s));
