@@ -339,4 +339,8 @@ fn handoff_arguments_round_trip_or_explain_their_error() {
     {
         assert_eq!(word.parse::<Handoffs>().map(|all| all.to_string()), Ok(word.to_owned()));
     }
+    // Transfers of advice last for several stays, so the time must not be lost.
+    for word in ["every=15s,gap=80ms", "every=\"15s\"", "gap=80ms,dwell='15s'"] {
+        assert_eq!(word.parse::<Handoffs>().map(|all| all.stay()), Ok(Span::secs(15)), "{word}");
+    }
 }

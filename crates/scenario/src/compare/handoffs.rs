@@ -81,8 +81,10 @@ impl FromStr for Handoffs {
 impl Handoffs {
     /// Time that hosts stay in a cell, or its mean.
     pub fn stay(&self) -> Span {
-        let stay = self.set.iter().find(|(table, ..)| *table == "visits");
-        stay.and_then(|(.., value)| value.parse().ok()).unwrap_or(Span::ZERO)
+        let visits = self.set.iter().find(|(table, ..)| *table == "visits");
+        let (.., value) = visits.expect("the time in each cell is given");
+        let node = document::parse_value(value, Source::Argument(0), 0);
+        node.as_str().unwrap_or(value).parse().expect("the time was tried in a scenario")
     }
 
     /// Makes the hosts of `document` move. If it has cells already, only visits and hand-offs change.
