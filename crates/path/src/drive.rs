@@ -218,6 +218,9 @@ impl Path {
             Stage::Line(line) if !self.branches && !has_retired => {
                 if let Some((side, packet)) = line.take_only(now) {
                     self.wakes.set(i, line.next_wake());
+                    if line.reads_ahead(side) {
+                        self.read_ahead(i, side);
+                    }
                     return self.pass_on(now, i, side, packet, outside);
                 }
             }
@@ -237,6 +240,18 @@ impl Path {
         }
         self.collect_output(i, wake, outside);
         self.forward_all(i, outside);
+    }
+
+    /// Prefetches the next packets of line `i` towards `side`, with their connections if a host comes next.
+    #[inline(never)]
+    fn read_ahead(&self, i: usize, side: Side) {
+        let Stage::Line(line) = &self.stages[i] else { return };
+        let host = match (self.next_hops[i][side.index()], self.found[side.index()]) {
+            (NextHop::Hosts, Some((_, at))) => self.stages[at].host(),
+            _ => None,
+        };
+        let touch = |packet: &Packet| packet.touch() ^ host.map_or(0, |host| host.touch(packet));
+        core::hint::black_box(line.next_ones(side).fold(0, |words, packet| words ^ touch(packet)));
     }
 
     /// Line `i` forwards a single packet without buffering it in the output.

@@ -52,7 +52,7 @@ impl Hasher for FlowHasher {
 /// let keys: Vec<_> = (0..3).map(|n| FlowKey { src, dst, src_port: 1024 + n, dst_port: 9 }).collect();
 /// let mut guesses = Guesses::default();
 /// assert_eq!(guesses.of(&keys[0]), None);
-/// (1..=3).for_each(|n| guesses.added(keys[..n].iter()));
+/// (1..=3).for_each(|n| guesses.added(keys[..n].iter().copied()));
 /// assert_eq!([guesses.of(&keys[0]), guesses.of(&keys[2].reversed())], [Some(0), Some(2)]);
 /// ```
 #[derive(Clone, Debug, Default)]
@@ -77,17 +77,14 @@ impl Guesses {
     }
 
     /// Records the connection that was added last; `keys` has all keys in the order of their numbers.
-    pub fn added<'a>(
-        &mut self,
-        keys: impl ExactSizeIterator<Item = &'a FlowKey> + DoubleEndedIterator,
-    ) {
+    pub fn added(&mut self, keys: impl ExactSizeIterator<Item = FlowKey> + DoubleEndedIterator) {
         let count = keys.len();
         let mut numbered = (0..count as u32).zip(keys);
         if count > self.numbers.len() {
             self.numbers = vec![u32::MAX; count.next_power_of_two()];
-            numbered.for_each(|(number, key)| self.note(key, number));
+            numbered.for_each(|(number, key)| self.note(&key, number));
         } else if let Some((number, key)) = numbered.next_back() {
-            self.note(key, number);
+            self.note(&key, number);
         }
     }
 

@@ -78,6 +78,13 @@ impl WakeTree {
         if self.leaves == 0 { self.few[i] } else { self.due[i] }
     }
 
+    /// Reads the words that a change of sleeper `i` reads, as a prefetch. The result has no meaning.
+    #[inline]
+    pub fn touch(&self, i: usize) -> u64 {
+        let leaf = self.nodes.get(self.leaves + i).map_or(Time::NEVER, |(at, _)| *at);
+        leaf.0 ^ self.due.get(i).map_or(0, |at| at.0)
+    }
+
     /// Postpones a deadline of sleeper `i` that is not later than `now`. Returns whether it was one.
     #[inline]
     pub fn defer(&mut self, i: usize, now: Time) -> bool {

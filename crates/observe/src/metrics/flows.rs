@@ -12,6 +12,7 @@ use super::carried::Declared;
 use super::flow::Flow;
 use super::flow_event::FlowEvent;
 use super::flow_pair::FlowPair;
+use super::keys::Keys;
 use crate::layout::FlowInfo;
 
 /// Number of buffered events at which flows count them.
@@ -28,7 +29,7 @@ const TOGETHER: usize = 16;
 #[derive(Debug, Default)]
 pub(super) struct Flows {
     /// The key of the first direction of each connection.
-    keys: Vec<FlowKey>,
+    keys: Keys,
     /// Both directions of each connection.
     connections: Vec<[Flow; 2]>,
     waiting: Vec<FlowEvent>,
@@ -36,8 +37,9 @@ pub(super) struct Flows {
     guesses: Guesses,
     /// Indices of all connections. It stores no keys, since the found connection is read anyway.
     index: HashTable<u32>,
-    /// Index of the latest connection: packets come in trains, and the following events concern the same one.
-    last: u32,
+    /// The latest connection, with the key of its first direction: packets come in trains, and the following
+    /// events concern the same one.
+    last: Option<(FlowKey, u32)>,
     /// Whether delays and other distributions are left out.
     pub(super) brief: bool,
 }
@@ -46,7 +48,7 @@ impl Flows {
     /// The number of the flow with this key. Inserts a new flow.
     #[inline]
     pub(super) fn id(&mut self, key: FlowKey, towards: Side) -> usize {
-        match self.direction(self.last, &key) {
+        match self.last.and_then(|(own, index)| direction(&own, index, &key)) {
             Some(id) => id,
             None => self.look_up(key, towards),
         }
@@ -59,7 +61,8 @@ impl Flows {
             Some(id) => id,
             None => self.find(key, towards),
         };
-        self.last = (id / 2) as u32;
+        let index = (id / 2) as u32;
+        self.last = self.keys.get(index).map(|own| (own, index));
         id
     }
 
@@ -115,30 +118,20 @@ impl Flows {
 
     /// All flows, in the order of their numbers.
     pub(super) fn iter(&self) -> impl Iterator<Item = FlowPair<'_>> {
-        self.keys.iter().zip(&self.connections).flat_map(|(key, ways)| both(*key, ways))
+        self.keys.iter().zip(&self.connections).flat_map(|(key, ways)| both(key, ways))
     }
 
     /// Applies `f` to all flows, in the order of their numbers. Frees each connection before the next one,
     /// since its result needs as much memory.
     pub(super) fn map_flows<T>(self, f: impl Fn(FlowPair<'_>) -> Option<T>) -> Vec<T> {
-        let connections = self.keys.into_iter().zip(self.connections);
+        let connections = self.keys.iter().zip(self.connections);
         connections.flat_map(|(key, ways)| both(key, &ways).map(&f)).flatten().collect()
     }
 
     /// The number of the flow with this key, if it belongs to the connection at `index`.
     #[inline]
     fn direction(&self, index: u32, key: &FlowKey) -> Option<usize> {
-        let own = self.keys.get(index as usize)?;
-        let first = 2 * index as usize;
-        // The ports first, since most keys differ there.
-        let ports = (key.src_port, key.dst_port);
-        if (own.src_port, own.dst_port) == ports && own == key {
-            Some(first)
-        } else if (own.dst_port, own.src_port) == ports && own.reversed() == *key {
-            Some(first + 1)
-        } else {
-            None
-        }
+        direction(&self.keys.get(index)?, index, key)
     }
 
     #[cold]
@@ -153,7 +146,7 @@ impl Flows {
         let index = self.keys.len();
         self.keys.push(key);
         self.connections.push([towards, towards.other()].map(Flow::new));
-        let hash_of = |index: &u32| hash(connection(self.keys[*index as usize]));
+        let hash_of = |index: &u32| self.keys.get(*index).map_or(0, |key| hash(connection(key)));
         self.index.insert_unique(hash(connection(key)), index as u32, hash_of);
         self.guesses.added(self.keys.iter());
         2 * index
@@ -161,7 +154,7 @@ impl Flows {
 
     /// Inserts the flows of the layout. All connections of a transfer share one description.
     pub(super) fn declare(&mut self, infos: Vec<FlowInfo>) {
-        self.keys.reserve_exact(infos.len());
+        self.keys.reserve(infos.len());
         self.connections.reserve_exact(infos.len());
         let mut last = Arc::<Declared>::default();
         for info in infos {
@@ -179,9 +172,9 @@ impl Flows {
     #[inline]
     pub(super) fn of_packet(&mut self, packet: &Packet, towards: Side) -> Option<usize> {
         // Mostly the first direction, which needs no new key.
-        match (packet.segment(), self.keys.get(self.last as usize)) {
-            (Some(segment), Some(last)) if is_of(packet, segment, last) => {
-                Some(2 * self.last as usize)
+        match (packet.segment(), self.last) {
+            (Some(segment), Some((own, index))) if is_of(packet, segment, &own) => {
+                Some(2 * index as usize)
             }
             _ => self.look_up_packet(packet, towards),
         }
@@ -212,6 +205,21 @@ fn both(key: FlowKey, [first, second]: &[Flow; 2]) -> [FlowPair<'_>; 2] {
         FlowPair { key, flow: first, acks: second },
         FlowPair { key: key.reversed(), flow: second, acks: first },
     ]
+}
+
+/// The number of the flow with this key, if it belongs to connection `index`, whose first direction is `own`.
+#[inline]
+fn direction(own: &FlowKey, index: u32, key: &FlowKey) -> Option<usize> {
+    let first = 2 * index as usize;
+    // The ports first, since most keys differ there.
+    let ports = (key.src_port, key.dst_port);
+    if (own.src_port, own.dst_port) == ports && own == key {
+        Some(first)
+    } else if (own.dst_port, own.src_port) == ports && own.reversed() == *key {
+        Some(first + 1)
+    } else {
+        None
+    }
 }
 
 /// Whether a packet belongs to this flow.
@@ -261,7 +269,11 @@ mod tests {
                 let (host, port) = all[i];
                 let (there, back) = (key(host, port), key(host, port).reversed());
                 assert_eq!(flows.of_packet(&packet(host, port), Side::Right), Some(2 * i));
-                assert_eq!(flows.last as usize, i, "the next packet is mostly of the same one");
+                assert_eq!(
+                    flows.last.map(|(_, index)| index as usize),
+                    Some(i),
+                    "the next packet is mostly of the same one"
+                );
                 assert_eq!(flows.id(back, Side::Left), 2 * i + 1);
                 assert_eq!(flows.id(there, Side::Right), 2 * i);
                 assert_eq!((flows.known(there), flows.known(back)), (Some(2 * i), Some(2 * i + 1)));

@@ -21,6 +21,7 @@ mod flow_event;
 mod flow_metrics;
 mod flow_pair;
 mod flows;
+mod keys;
 mod model;
 mod scalars;
 mod short;

@@ -64,6 +64,17 @@ impl Line {
         direction.transmitter.pipe.take_only(now).map(|packet| (side, packet))
     }
 
+    /// Whether the next packets to `side` are to be prefetched, after one [left](Line::take_only).
+    #[inline]
+    pub fn reads_ahead(&mut self, side: Side) -> bool {
+        self.directions[side.index()].transmitter.pipe.reads_ahead()
+    }
+
+    /// The packets to `side` that are prefetched together.
+    pub fn next_ones(&self, side: Side) -> impl Iterator<Item = &Packet> {
+        self.directions[side.index()].transmitter.pipe.next_ones()
+    }
+
     /// Accepts a packet towards `side` if it needs no event: it enters the pipe or the queue. Otherwise the
     /// packet is returned, for [`Machine::on_packet`].
     #[inline(always)]

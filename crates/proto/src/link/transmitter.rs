@@ -15,7 +15,7 @@ pub(crate) struct Pipe<T = Packet> {
     under_way: VecDeque<(Time, T)>,
     /// Time of the first arrival: read after every call, so it is stored here.
     next: Time,
-    /// How many of the first ones were [prefetched](Pipe::look_at_next).
+    /// How many of the first ones were [prefetched](Pipe::reads_ahead).
     seen: usize,
 }
 
@@ -104,7 +104,6 @@ impl Pipe {
         if self.next > now {
             return None;
         }
-        self.look_at_next();
         let first = self.under_way.pop_front()?;
         self.look_ahead();
         if self.next <= now {
@@ -121,25 +120,19 @@ impl Pipe {
         self.under_way.push_front(first);
     }
 
-    /// Prefetches some packets together before their arrival. With many packets under way the first ones are
-    /// in no near cache, and each would wait for memory separately.
+    /// Whether the [next](Pipe::next_ones) packets are to be prefetched together, after one was removed. With
+    /// many packets under way the first ones and their connections are in no near cache, and each would wait
+    /// for memory separately.
     #[inline]
-    fn look_at_next(&mut self) {
-        if self.seen > 0 {
-            self.seen -= 1;
-        } else if self.under_way.len() > FAR {
-            self.read_next();
-        }
+    pub fn reads_ahead(&mut self) -> bool {
+        let reads = self.seen == 0 && self.under_way.len() > FAR;
+        self.seen = if reads { AHEAD } else { self.seen }.saturating_sub(1);
+        reads
     }
 
-    #[inline(never)]
-    fn read_next(&mut self) {
-        let mut words = 0;
-        for i in 0..AHEAD {
-            words ^= self.under_way.get(i).map_or(0, |(_, packet)| packet.touch());
-        }
-        core::hint::black_box(words);
-        self.seen = AHEAD - 1;
+    /// The packets that are prefetched together.
+    pub fn next_ones(&self) -> impl Iterator<Item = &Packet> {
+        self.iter().take(AHEAD)
     }
 
     /// Forwards packets that arrive at `side` by `now`.
@@ -301,11 +294,12 @@ mod tests {
         let mut read = Vec::new();
         for id in 0..count {
             assert_eq!(pipe.take_only(Time(id)).map(|packet| packet.id), Some(PacketId(id)));
-            read.extend((pipe.seen == AHEAD - 1).then_some(id));
+            if pipe.reads_ahead() {
+                read.extend(pipe.next_ones().map(|packet| packet.id.0));
+            }
         }
-        // Each time with the first one that left; if few remain, none is prefetched.
-        let far = count - FAR as u64;
-        assert_eq!(read, (0..far).step_by(AHEAD).collect::<Vec<_>>());
+        // All but the first one, and those that are left when few remain.
+        assert_eq!(read, (1..=FAR as u64).collect::<Vec<_>>());
         assert_eq!(pipe.take_only(Time(count)), None);
     }
 }

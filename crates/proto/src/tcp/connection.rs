@@ -365,6 +365,14 @@ impl Connection {
         timers.min(ends).min(self.opening_until.or_never()).or_none()
     }
 
+    /// Reads words of the cache lines that a segment needs, with data or without, as a prefetch. The result has
+    /// no meaning.
+    #[inline]
+    pub fn touch(&self, data: bool) -> u64 {
+        let own = u64::from(self.flow.src_port) ^ self.last_ack_sent ^ self.state as u64;
+        own ^ if data { self.rx.touch() } else { self.tx.touch() }
+    }
+
     /// Handles the timers that have expired at `now`. Several may expire at the same time.
     pub fn on_wake(&mut self, now: Time, out: &mut Out) {
         for _ in 0..TIMERS {

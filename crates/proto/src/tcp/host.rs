@@ -81,6 +81,9 @@ pub struct Host {
 /// Maximum number of connections; further passive opens are rejected.
 const CONNECTIONS_MAX: usize = 1 << 20;
 
+/// Maximum number of connections that are not prefetched.
+const NEAR: usize = 16;
+
 /// The flow of the `n`th connection that `from` opens to `to`. Source ports are above the privileged ones;
 /// when all are used, the next destination port follows.
 pub fn flow_of(from: Addr, to: Addr, port: u16, n: usize) -> FlowKey {
@@ -325,7 +328,7 @@ impl Host {
         self.wakes.grow(index + 1);
         // A reused tuple replaces a finished connection.
         self.lookup.insert(flow, index as u32);
-        self.guesses.added(self.connections.iter().map(|connection| &connection.flow));
+        self.guesses.added(self.connections.iter().map(|connection| connection.flow));
         index
     }
 
@@ -343,6 +346,19 @@ impl Host {
             None => self.lookup.find_hashed(flow)?,
         };
         Some(index as usize)
+    }
+
+    /// Reads words of a packet's likely connection, as a prefetch. The result has no meaning.
+    #[inline]
+    pub fn touch(&self, packet: &Packet) -> u64 {
+        // A few connections are in a near cache anyway.
+        if self.connections.len() <= NEAR {
+            return 0;
+        }
+        let guess = packet.flow().and_then(|flow| self.guesses.of(&flow));
+        let Some(index) = guess.map(|guess| guess as usize) else { return 0 };
+        let connection = self.connections.get(index);
+        connection.map_or(0, |it| it.touch(!packet.body.is_empty()) ^ self.wakes.touch(index))
     }
 
     /// Whether connection `index` is that of `flow`. Of several with one tuple, the newest was noted last.

@@ -118,7 +118,7 @@ mod tests {
         let (from, to) = (Addr::v4(10, 0, 0, 1), Addr::v4(10, 0, 0, 2));
         let keys: Vec<FlowKey> = (0..100_000).map(|n| flow_of(from, to, 9, n)).collect();
         let mut guesses = Guesses::default();
-        (1..=keys.len()).for_each(|count| guesses.added(keys[..count].iter()));
+        (1..=keys.len()).for_each(|count| guesses.added(keys[..count].iter().copied()));
         let right = |(number, key): &(u32, &FlowKey)| {
             guesses.of(key) == Some(*number) && guesses.of(&key.reversed()) == Some(*number)
         };
@@ -129,7 +129,7 @@ mod tests {
     fn of_connections_alike_the_last_is_guessed() {
         let key = flow_of(Addr::v4(10, 0, 0, 1), Addr::v4(10, 0, 0, 2), 9, 7);
         let mut guesses = Guesses::default();
-        (1..=5).for_each(|count| guesses.added(vec![key; count].iter()));
+        (1..=5).for_each(|count| guesses.added(vec![key; count].into_iter()));
         assert_eq!(guesses.of(&key), Some(4));
         guesses.note(&key, 2);
         assert_eq!(guesses.of(&key), Some(2));
