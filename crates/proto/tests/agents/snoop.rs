@@ -257,6 +257,23 @@ fn a_silent_flow_is_prodded_by_the_persist_timer() {
     );
 }
 
+/// The limit is that of the packet that is retransmitted, not of one before it that a SACK block has reported.
+#[test]
+fn a_packet_behind_a_reported_one_has_a_limit_too() {
+    let limits = SnoopConfig { initial_timeout: Span::secs(10), max_retransmits: 2, ..config() };
+    check(
+        &snoop(SnoopConfig { selective: true, hide_blocks: false, ..limits }),
+        "
+        0ms    fixed   1+1460
+        0ms    fixed   1461+1460
+        10ms   mobile  ack 1 sack 1-1461
+        1010ms base    1461+1460         => local-persist
+        2010ms base    1461+1460         => local-persist
+        60000ms end
+        ",
+    );
+}
+
 #[test]
 fn a_congestive_loss_is_left_to_the_sender() {
     check(

@@ -92,6 +92,10 @@ impl Cache {
         self.entries.front()
     }
 
+    pub(super) fn get(&self, i: usize) -> Option<&Entry> {
+        self.entries.get(i)
+    }
+
     pub(super) fn get_mut(&mut self, i: usize) -> Option<&mut Entry> {
         self.entries.get_mut(i)
     }
@@ -104,6 +108,11 @@ impl Cache {
     /// The entries in order, mutable.
     pub(super) fn entries_mut(&mut self) -> impl Iterator<Item = &mut Entry> {
         self.entries.iter_mut()
+    }
+
+    /// Index of the entry that a timer retransmits: the first one that no SACK block has reported.
+    pub(super) fn first_missing(&self) -> usize {
+        self.position(|e| !e.reported).unwrap_or(0)
     }
 
     /// Index of the first entry that fulfils `is`.

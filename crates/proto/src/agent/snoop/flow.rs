@@ -413,8 +413,7 @@ impl Flow {
 
     /// The first cached packet that the receiver has not reported, for a local retransmission.
     pub(super) fn retransmit(&mut self, now: Time, config: &SnoopConfig) -> Option<Packet> {
-        let first = self.cache.position(|e| !e.reported).unwrap_or(0);
-        self.resend(first, now, config)
+        self.resend(self.cache.first_missing(), now, config)
     }
 
     fn resend(&mut self, i: usize, now: Time, config: &SnoopConfig) -> Option<Packet> {
@@ -460,7 +459,8 @@ impl Flow {
     #[inline]
     pub(super) fn wake(&self, config: &SnoopConfig) -> Option<Time> {
         let first = self.cache.front()?;
-        if self.is_shut() || first.attempts >= config.max_retransmits || self.leaves() {
+        let next = if first.reported { self.cache.get(self.cache.first_missing())? } else { first };
+        if self.is_shut() || next.attempts >= config.max_retransmits || self.leaves() {
             return None;
         }
         // The requested packet never reached the base station, and those behind it may have arrived: left to
