@@ -139,8 +139,19 @@ impl Plot {
             .ok_or_else(|| error(&"too large"))?;
         let transform = tiny_skia::Transform::from_scale(scale, scale);
         resvg::render(&tree, transform, &mut pixels.as_mut());
-        pixels.encode_png().map_err(|e| error(&e))
+        encoded(pixels).map_err(|e| error(&e))
     }
+}
+
+/// The pixels as a PNG without filters: large areas of one colour compress better so, in a third of the time.
+#[cfg(feature = "png")]
+fn encoded(pixels: tiny_skia::Pixmap) -> Result<Vec<u8>, png::EncodingError> {
+    let mut data = Vec::new();
+    let mut encoder = png::Encoder::new(&mut data, pixels.width(), pixels.height());
+    encoder.set_color(png::ColorType::Rgba);
+    encoder.set_filter(png::Filter::NoFilter);
+    encoder.write_header()?.write_image_data(&pixels.take_demultiplied())?;
+    Ok(data)
 }
 
 /// The embedded font of PNGs, so that they look the same on every machine.
