@@ -219,10 +219,10 @@ fn a_fault_in_a_capture_is_named_with_its_remedy() {
 #[test]
 fn on_a_clean_link_nothing_helps() {
     let dir = tempfile::tempdir().unwrap();
-    let document = advice(dir.path(), &["--rate", "2mbit", "-n", "3"], 1);
+    let document = advice(dir.path(), &["--rate", "2mbit", "-n", "2"], 1);
     assert!(helps(&document).is_empty());
     assert_eq!(document["advice"]["anything_helps"], false);
-    let output = run(dir.path(), &["advise", "--rate", "2mbit", "-n", "3", "--quick"]);
+    let output = run(dir.path(), &["advise", "--rate", "2mbit", "-n", "2", "--quick"]);
     assert!(text(&output).contains("Nothing: your sender already copes."), "{}", text(&output));
 }
 
@@ -240,7 +240,7 @@ fn on_a_short_lossy_link_local_schemes_help() {
         "--sender",
         "reno",
         "-n",
-        "4",
+        "3",
         "-o",
         out.to_str().unwrap(),
     ];
@@ -480,7 +480,7 @@ fn assumptions_and_parties_are_chosen() {
     assert_eq!(sender["link"]["duplex"], "half");
     let left_out = &sender["advice"]["comparison"]["left_out"];
     assert!(names(left_out).contains(&"eln"), "{left_out}");
-    let damage = with(&["--losses", "damage", "--can", "link,base-station"], 0);
+    let damage = with(&["--losses", "damage", "--can", "link,base-station", "--bytes", "1MB"], 0);
     let rows = &damage["advice"]["comparison"]["points"][0]["schemes"];
     assert!(names(rows).contains(&"split") && !names(rows).contains(&"bbr"), "{rows}");
     // The varied assumptions and the number of runs are reported.

@@ -332,10 +332,10 @@ fn the_six_links_have_the_places_of_their_page() {
         .filter(|command| command.starts_with("lasthop advise"))
         .collect();
     assert_eq!((rows.len(), advise_commands.len()), (6, 6), "{rows:?} {advise_commands:?}");
-    // Each takes about ten seconds of a processor, so that only `make figures` checks all.
+    // Each takes several seconds of a processor, so that only `make figures` checks all.
     let all = std::env::var_os("LASTHOP_WRITE_FIGURES").is_some();
     for (i, (command, row)) in advise_commands.iter().zip(&rows).enumerate() {
-        if all || i % 3 == 0 {
+        if all || i == 3 {
             assert_eq!(places(command), *row, "{command}");
         }
     }

@@ -154,7 +154,7 @@ fn stored_claims_are_reused_for_equal_seeds_and_build() {
 #[test]
 fn after_an_interruption_the_same_command_resumes() {
     let workdir = Workdir::new();
-    let arguments = "west97 --seeds 16";
+    let arguments = "west97 --seeds 6";
     let mut child = workdir
         .command(arguments)
         .stdout(Stdio::null())

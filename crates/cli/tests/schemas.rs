@@ -94,7 +94,7 @@ fn commands(name: &str) -> (&'static [&'static str], &'static [&'static str]) {
                 "advise --rate 2mbit --loss 2% --bytes 200kB --seeds 2 --can sender,link",
                 "advise --rate 2mbit --loss 2% --bytes 200kB --seeds 2 --quick --can sender",
                 "advise --capture wired.pcapng --seeds 2 --quick",
-                "advise --rate 10mbit --queue 20p --customers 2 --seeds 2 --quick --handoff every=15s,gap=80ms",
+                "advise --rate 10mbit --queue 20p --customers 2 --bytes 1MB --seeds 2 --quick --handoff every=1s,gap=80ms",
                 "advise --rate 1mbit --bytes 200kB --loss 1% --arq ll-sack --seeds 2 --quick",
             ],
             &["advise --rate 20mbit --bytes 200kB --seeds 2 --quick"],

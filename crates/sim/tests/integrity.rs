@@ -86,7 +86,7 @@ fn plain(case: u64) -> Scenario {
 }
 
 fn examine_many(scenario: fn(u64) -> Scenario) {
-    let count = std::env::var("LASTHOP_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(300);
+    let count = std::env::var("LASTHOP_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(150);
     let cases: Vec<u64> = (0..count).collect();
     let (failures, [finished, horizon, idle]) = examine_all(&cases, scenario);
     println!("{finished} finished, {horizon} cut off at the horizon, {idle} came to rest");

@@ -8,7 +8,7 @@ use lasthop_sim::runs::measure_all;
 const LOSSES: [&str; 4] = ["0%", "0.1%", "1%", "3%"];
 /// One-way delays of the wired path.
 const DELAYS: [&str; 2] = ["10ms", "50ms"];
-const SEEDS: u64 = 3;
+const SEEDS: u64 = 2;
 
 fn scenario(sets: &[String]) -> Scenario {
     let mut arguments: Vec<Argument> = sets.iter().cloned().map(Argument::Set).collect();
