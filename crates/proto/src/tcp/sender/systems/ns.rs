@@ -1,7 +1,7 @@
 //! The TCPs of the simulator ns, as of 1996 and as ns-2: presets, keys, and the rules that no kernel has.
 //!
-//! Windows are counted in packets ([`Packets`]). In 1996 the retransmission timer was set before the timeout changed,
-//! packets carried their send time, and a fast retransmit doubled the timeout ([`TimerRules`]).
+//! Windows are counted in packets (`Packets`). In 1996 the retransmission timer was set before the timeout changed,
+//! packets carried their send time, and a fast retransmit doubled the timeout (`TimerRules`).
 
 use serde::Serialize;
 
