@@ -293,8 +293,9 @@ web-pages: web ## Draw every kind of page at four widths, light and dark, into t
 web-pictures: web ## Regenerate the pictures of docs/how-to/lab.md
 	cd web && LASTHOP_WEB='$(TARGET)/web' $(NODE) node --import ./tests/typescript.mjs pictures.ts
 
-web-times: web ## Measure first paint, first picture and slider-to-picture of the laboratory (VISITS=9)
+web-times: web ## Measure first paint, first picture, slider-to-picture and frames of the laboratory (VISITS=9)
 	cd web && LASTHOP_WEB='$(TARGET)/web' $(NODE) node --import ./tests/typescript.mjs times.ts
+	cd web && LASTHOP_FRAMES=120 LASTHOP_WEB='$(TARGET)/web' $(NODE) node --import ./tests/typescript.mjs --test tests/frames.test.ts
 
 # Starts its own browser and ends it; no request leaves this machine. The program that code-tests built writes the reports.
 web-test: ## Test the laboratory and reports in Chromium (WITHOUT_BROWSER=1 skips this)
