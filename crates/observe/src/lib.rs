@@ -36,7 +36,7 @@ pub trait Sink {
         Interest::EVERYTHING
     }
 
-    /// Handles the next event. A sink for packets only implements [`Sink::packet`] instead.
+    /// Handles the next event. A sink implements this or [`Sink::packet`], since each calls the other by default.
     fn event(&mut self, event: &Event) {
         if let EventKind::Packet { op, side, packet } = &event.kind {
             self.packet(event.at, event.stage, *op, *side, packet);

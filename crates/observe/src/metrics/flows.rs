@@ -146,7 +146,8 @@ impl Flows {
         let index = self.keys.len();
         self.keys.push(key);
         self.connections.push([towards, towards.other()].map(Flow::new));
-        let hash_of = |index: &u32| self.keys.get(*index).map_or(0, |key| hash(connection(key)));
+        let key_of = |index: &u32| self.keys.get(*index).expect("an index of a connection");
+        let hash_of = |index: &u32| hash(connection(key_of(index)));
         self.index.insert_unique(hash(connection(key)), index as u32, hash_of);
         self.guesses.added(self.keys.iter());
         2 * index

@@ -1,5 +1,5 @@
-//! Tests of hand-offs in the middle of transfers: the size of the state that an agent exports, and what the next
-//! agent does with it. `tests/net/handed-over.txt` has the figures; `make figures` regenerates them.
+//! Hand-offs in the middle of transfers: an agent exports its state, and the next agent continues with it.
+//! `tests/net/handed-over.txt` has the figures; `make figures` regenerates them.
 
 #[path = "../../../checks/shared/golden.rs"]
 mod golden;
