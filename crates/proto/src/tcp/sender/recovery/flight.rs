@@ -368,6 +368,7 @@ impl Flight {
     /// bytes and of removed segments: a part of the last one may complete a segment of its buffer.
     #[inline]
     pub fn acknowledge(&mut self, una: u64, mut each: impl FnMut(&SentSegment, u64, usize)) {
+        let mut before = None;
         while let Some(r) = self.records.front_mut().filter(|r| r.from < una) {
             let gone = una.min(r.to()) - r.from;
             if r.sacked {
@@ -382,7 +383,8 @@ impl Flight {
                 let whole = *r;
                 r.from = una;
                 r.len -= gone as u32;
-                let alone = self.records.get(1).is_none_or(|r| !self.is_one_buffer(&whole, r));
+                let mut others = self.records.get(1).into_iter().chain(&before);
+                let alone = !others.any(|r| self.is_one_buffer(&whole, r));
                 self.cut = if alone { self.cut + gone as u32 } else { 0 };
                 let completed = self.trim_buffer(whole.len);
                 each(&whole, gone, usize::from(completed));
@@ -391,7 +393,7 @@ impl Flight {
             let cut = core::mem::take(&mut self.cut);
             let sent = SentSegment { from: r.from - u64::from(cut), len: r.len + cut, ..*r };
             each(&sent, gone, 1);
-            self.records.pop_front();
+            before = self.records.pop_front();
         }
         self.board.acknowledge(una);
     }

@@ -231,12 +231,15 @@ impl Flight {
         Some(from)
     }
 
-    /// Number of segments from `from` to `to` whose last transmission was a retransmission. Linux searches for the segment
-    /// at `from`, so it finds none if that one is acknowledged (`tcp_sacktag_bsearch`).
-    pub fn repeated_within(&self, from: u64, to: u64) -> u64 {
+    /// Number of segments from `from` to `to` that were retransmitted, and the first position of those that are reported. Linux
+    /// searches for the segment at `from`, so it finds none if that one is acknowledged (`tcp_sacktag_bsearch`).
+    pub fn repeated_within(&self, from: u64, to: u64) -> (u64, Option<u64>) {
         let within = |r: &&SentSegment| r.again && r.from >= from && r.to() <= to;
-        let finds = self.first().is_some_and(|first| first.from <= from);
-        if finds { self.records.iter().filter(within).count() as u64 } else { 0 }
+        if self.first().is_none_or(|first| first.from > from) {
+            return (0, None);
+        }
+        let found = || self.records.iter().filter(within);
+        (found().count() as u64, found().find(|r| r.sacked).map(|r| r.from))
     }
 
     /// Number of retransmissions in flight, without tail loss probes.

@@ -239,8 +239,13 @@ impl Rack {
         let (counts, moved) = (self.counts, info.ack > w.una);
         let reported_again = info.sacked.first().filter(|_| is_duplicate(info.ack, info.sacked));
         let repeated = reported_again.map_or(0, |(from, to)| match kernel && *to > w.una {
-            // Linux looks at the segments that are not acknowledged yet (`tcp_sacktag_one`).
-            true => self.flight.repeated_within(*from, *to),
+            // Linux looks at the segments that are not acknowledged yet. One that was reported before its retransmission
+            // arrived is reordered (`tcp_sacktag_one`).
+            true => {
+                let (repeated, reported) = self.flight.repeated_within(*from, *to);
+                arrived.reordered_from = reported;
+                repeated
+            }
             false => (to - from).div_ceil(mss.max(1)),
         });
         // Without SACK each acknowledged segment but one stands for a duplicate ACK before (`tcp_remove_reno_sacks`).
