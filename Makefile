@@ -315,8 +315,14 @@ purity: ## Check that the pure crates run in WebAssembly without imports, with t
 licences: ## Check licences and sources of all dependencies
 	$(CARGO) test --locked --package lasthop-checks --test all dependencies::
 
+# Reuses the results of `make lint`, which needs its wrapper, its arguments in the form of cargo-clippy, and dependencies with the features of
+# tests, which `--examples` selects.
 doc: ## Build the documentation of the code, with warnings as errors
-	RUSTDOCFLAGS="$(DENY)" $(CARGO) doc --locked --workspace --no-deps --document-private-items
+	RUSTC_WORKSPACE_WRAPPER="$$(rustc --print sysroot)/bin/clippy-driver" CLIPPY_ARGS='$(subst $(SPACE),$(HACKERY),$(DENY))$(HACKERY)' \
+		RUSTDOCFLAGS='$(DENY)' $(CARGO) doc --locked --workspace --no-deps --document-private-items --lib --bin lasthop --examples
+
+HACKERY = __CLIPPY_HACKERY__
+SPACE = $(subst ,, )
 
 MDBOOK = $(TARGET)/mdbook-0.5.4
 
