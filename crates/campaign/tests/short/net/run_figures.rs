@@ -61,9 +61,14 @@ impl RunFigures {
         let ((table, blocks), (Headers(mut digest), metrics)) = sink;
         let table = table.finish().expect("it is written");
         let text = std::str::from_utf8(&table).expect("text");
+        let mut rows = BTreeMap::<_, u64>::new();
         for row in text.lines().skip(1) {
-            let kind: Vec<&str> = row.split(',').skip(1).take(2).collect();
-            add(&mut self.rows, kind.join(" ").trim_end().to_owned());
+            let mut fields = row.split(',').skip(1);
+            *rows.entry((fields.next(), fields.next())).or_default() += 1;
+        }
+        for ((event, cause), count) in rows {
+            let name = format!("{} {}", event.unwrap_or_default(), cause.unwrap_or_default());
+            *self.rows.entry(name.trim_end().to_owned()).or_default() += count;
         }
         digest.bytes(&table);
         digest.bytes(&blocks.finish().expect("it is written"));
