@@ -16,7 +16,10 @@ const FLAGS = [
   '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking',
   '--disable-component-update', '--disable-sync',
 ];
-const PLACES = [process.env.LASTHOP_CHROMIUM, '/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
+/** The first has no windows, and needs a third less processor time. */
+const PLACES = [
+  process.env.LASTHOP_CHROMIUM, '/usr/bin/chromium-headless-shell', '/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome',
+];
 
 export function launch(...flags: string[]): Promise<Browser> {
   const executablePath = PLACES.find((place) => place && existsSync(place));
