@@ -16,7 +16,7 @@
 
 use core::iter;
 
-use lasthop_analyze::{EcnState, Finding, Point, PointKind, Retransmission};
+use lasthop_analyze::{EcnState, Finding, Loss, LossLocation, Point, PointKind, Retransmission};
 use lasthop_proto::units::{Span, Time};
 use lasthop_report::number::plural;
 use serde::Serialize;
@@ -171,7 +171,7 @@ pub fn congestion(transfer: &Transfer<'_>) -> Recognition {
     // Behind a part of the path, the capture shows the pace of that part.
     let waits = seen.waits().filter(|_| transfer.near() == Some(0.0));
     let scale = (ENOUGH / answers.len().max(1) as f64).min(1.0);
-    let free = answers.is_empty() && waits.is_some_and(|waits| waits > PACED) && is_free(transfer);
+    let free = waits.is_some_and(|waits| waits > PACED) && is_free(transfer);
     let remaining = seen.final_flight().filter(|_| free);
     let flight = |control| remaining.map_or(0.0, |remaining| of_flight(control, remaining));
     let logs = Control::ALL.map(|control| {
@@ -202,14 +202,17 @@ pub fn congestion(transfer: &Transfer<'_>) -> Recognition {
     }
 }
 
-/// Whether only the congestion window limited the sender, and no mark of a queue reduced it.
+/// Whether only the congestion window limited the sender, and neither a retransmission nor a mark reduced it.
 fn is_free(transfer: &Transfer<'_>) -> bool {
     let mut findings = transfer.data.diagnoses.iter().map(|diagnosis| &diagnosis.finding);
     let limited = findings.clone().any(|finding| {
         matches!(finding, Finding::Limits { congestion_window, send_buffer, .. }
             if congestion_window - send_buffer >= LIMITED)
     });
-    limited && !findings.any(|f| matches!(f, Finding::Ecn { state: EcnState::Marked, .. }))
+    let repaired = transfer.data.retransmissions.total() > 0;
+    limited
+        && !repaired
+        && !findings.any(|f| matches!(f, Finding::Ecn { state: EcnState::Marked, .. }))
 }
 
 /// The evidence as text.
@@ -303,8 +306,9 @@ struct Recovery {
     stopped: f64,
     began: f64,
     ended: f64,
-    /// The recovery includes a timeout, to which all senders respond alike.
-    timeout: bool,
+    /// The recovery has a loss, no timeout, to which all senders respond alike, and no loss before the point of capture:
+    /// then data waits in a queue before that point, so that the flight here is smaller than the sender's.
+    usable: Option<bool>,
 }
 
 /// Flights and recoveries over time.
@@ -331,12 +335,12 @@ impl Windows {
         // A capture at the sender may show packets before segmentation in hardware.
         let negotiated = back.mss.map_or(largest, |mss| u32::from(mss).saturating_sub(options));
         let segment = f64::from(largest.min(negotiated).max(1));
-        let timeouts: Vec<u64> = data
-            .losses
-            .iter()
-            .filter(|loss| loss.repair == Retransmission::Timeout)
-            .map(|loss| loss.at.0)
-            .collect();
+        // A retransmission without a listed loss was needless.
+        let is_usable = |point: &Point| {
+            let loss = data.losses.binary_search_by_key(&point.at, |loss| loss.at).ok()?;
+            let Loss { repair, seen, .. } = data.losses[loss];
+            Some(repair != Retransmission::Timeout && seen != LossLocation::Never)
+        };
         let rtt = data.rtt.map_or(0.0, |rtt| rtt.mean) + near.as_secs_f64();
         let cap = back.window_max.map_or(f64::INFINITY, |window| window as f64 / segment);
         let (flights, acks, recoveries) = (Vec::new(), Vec::new(), Vec::new());
@@ -352,17 +356,20 @@ impl Windows {
         }
         let (mut next, mut una) = (1, 1);
         let mut open: Option<(Recovery, i64)> = None;
+        // Each duplicate ACK reports a segment that has arrived.
+        let mut duplicates = 0.0;
         for (at, point) in points {
             let at = at.as_secs_f64();
             match point.kind {
                 PointKind::Data => {
                     next = next.max(point.offset + i64::from(point.len));
-                    all.flights.push((at, (next - una) as f64 / segment));
+                    all.flights.push((at, (next - una) as f64 / segment - duplicates));
                 }
                 PointKind::Ack => {
                     una = point.offset;
                     next = next.max(una);
                     all.acks.push(at);
+                    duplicates = 0.0;
                     if let Some((recovery, _)) = open.filter(|(_, recover)| una >= *recover) {
                         all.recoveries.push(Recovery { ended: at, ..recovery });
                         open = None;
@@ -370,11 +377,14 @@ impl Windows {
                 }
                 PointKind::Retransmission => {
                     let stopped = all.acks.last().copied().unwrap_or(at);
-                    let first = Recovery { stopped, began: at, ended: at, timeout: false };
+                    let first = Recovery { stopped, began: at, ended: at, usable: None };
                     let (recovery, _) = open.get_or_insert((first, next));
-                    recovery.timeout |= timeouts.binary_search(&point.at.0).is_ok();
+                    let usable =
+                        is_usable(point).map(|usable| usable && recovery.usable != Some(false));
+                    recovery.usable = usable.or(recovery.usable);
                 }
-                PointKind::OutOfOrder | PointKind::DuplicateAck => {}
+                PointKind::DuplicateAck => duplicates += 1.0,
+                PointKind::OutOfOrder => {}
             }
         }
         all
@@ -404,16 +414,15 @@ impl Windows {
     }
 
     /// The response to the loss that `recovery` repairs. The previous recovery ended at `last`; the next loss was
-    /// detected at `noticed`, and ACKs stopped for it at `until`. While ACKs are stopped, the flight includes delivered
-    /// data.
+    /// detected at `noticed`, and ACKs stopped for it at `until`.
     fn answer(
         &self,
         recovery: &Recovery,
         last: f64,
         (noticed, until): (f64, f64),
     ) -> Option<LossResponse> {
-        let Recovery { stopped, began, ended, timeout } = *recovery;
-        if timeout || noticed < ended + self.rtt || ended - began > 3.0 * self.rtt {
+        let Recovery { stopped, began, ended, usable } = *recovery;
+        if usable != Some(true) || noticed < ended + self.rtt || ended - began > 3.0 * self.rtt {
             return None;
         }
         // A sender transmits the data released by the last ACK at once, a paced sender within half a round trip.
@@ -431,7 +440,9 @@ impl Windows {
         let window = self.largest((until - half).max(from), until + SOON);
         let grown = window.filter(|_| round_trips >= ROUND_TRIPS);
         let grown = grown.map(|window| WindowGrowth { seconds, round_trips, window });
-        (before > 0.0).then_some(LossResponse { first: false, before, after, grown })
+        // At the receiver's window the flight does not show the congestion window.
+        let shown = before > 0.0 && before + 1.0 < self.cap;
+        shown.then_some(LossResponse { first: false, before, after, grown })
     }
 
     /// The largest flight in the last gain cycle, as a share of the largest one before.
@@ -442,10 +453,12 @@ impl Windows {
         Some(self.largest(last, end)? / before).filter(|_| last - begin > CYCLE * self.rtt)
     }
 
-    /// Median delay between ACK and data, as a share of the median time between two ACKs at different times.
+    /// Median delay between ACK and data, as a share of the time between two ACKs: half of the time passes in longer gaps,
+    /// so ACKs that arrive in bunches hardly count. An idle sender waits longer than a round trip.
     fn waits(&self) -> Option<f64> {
         let between = self.acks.windows(2).map(|pair| pair[1] - pair[0]);
-        let mut between: Vec<f64> = between.filter(|between| *between > 0.0).collect();
+        let mut between: Vec<f64> =
+            between.filter(|between| *between > 0.0 && *between < self.rtt).collect();
         let mut waits: Vec<f64> = self
             .flights
             .iter()
@@ -457,7 +470,13 @@ impl Windows {
         if waits.len() < FEWEST || between.len() < FEWEST {
             return None;
         }
-        let (wait, between) = (median(&mut waits)?, median(&mut between)?);
+        between.sort_by(f64::total_cmp);
+        let mut half = between.iter().sum::<f64>() / 2.0;
+        let longer = |gap: &&f64| {
+            half -= **gap;
+            half <= 0.0
+        };
+        let (wait, between) = (median(&mut waits)?, *between.iter().find(longer)?);
         (between > 0.0).then(|| wait / between)
     }
 
