@@ -265,7 +265,7 @@ impl Conn {
         let probe = signs.probe || signs.keep_alive;
         let step = Step { packet, len: payload, window, room, duplicate, probe };
         let handshake = &self.handshake;
-        self.watch.packet(side, step, || Conn::path(handshake));
+        let missed = self.watch.packet(side, step, || Conn::path(handshake));
         let again = len > 0 && self.sides[side].is_behind(segment.seq);
         let plain = len == 0 && !segment.flags.any(Flags::SYN | Flags::FIN | Flags::RST);
         let path = if again || !plain { self.round_trip() } else { None };
@@ -332,6 +332,7 @@ impl Conn {
                     round_trip,
                     since,
                     full,
+                    missed,
                 },
             );
             let after = own.reading.retransmissions;

@@ -1,5 +1,5 @@
 //! Detection of packets that were captured twice: by a mirror port for both directions, or at two interfaces of a
-//! router.
+//! router. Packets that the network duplicates look the same.
 //!
 //! A copy has the same bytes from the IP addresses to the last option, and the same IP identification; only the hop
 //! limit may differ. Equal identifications alone prove nothing: a host may repeat them in a retransmission (RFC 1122,
@@ -40,7 +40,8 @@ const AT_ONCE: Span = Span::millis(1);
 /// Most copies of the SYNs of one connection, if no other packet proves that packets are captured twice.
 const SYN_COPIES: u64 = 1;
 
-/// A sender does not retransmit within a fourth of the minimum round trip without a packet of its peer.
+/// A sender does not retransmit within a fourth of the minimum round trip without a packet of its peer. With the same IP
+/// identification, the packet of the peer must have answered this one, so the round trip is that of the whole path.
 const UNHEARD: u64 = 4;
 
 /// Maximum factor between the delays of successive copies.
@@ -253,7 +254,9 @@ impl Doubling {
         match packet {
             Print { opens: true, .. } => after <= SYN_WITHIN || elsewhere && after < WITHIN,
             Print { counts: true, .. } => {
-                let unheard = feedback.least.is_some_and(|least| after <= least / UNHEARD);
+                let trip = if packet.identified { feedback.round_trip } else { None };
+                let least = feedback.least.max(trip);
+                let unheard = least.is_some_and(|least| after <= least / UNHEARD);
                 let round_trip = feedback.round_trip.or(feedback.least);
                 // Near the receiver the bytes are acknowledged before their copy. They are not lost in either case.
                 let passed =

@@ -25,7 +25,7 @@ use crate::verdict::{Label, Trials};
 use gaps::{Behind, Filled, Gaps};
 pub(crate) use input::{Acked, Data};
 use lost::Lost;
-use order::{Evidence, Ids};
+use order::{Evidence, Ids, SHORTEST_TIMEOUT};
 use sacked::Sacked;
 use space::{Candidate, Origin};
 
@@ -203,10 +203,19 @@ impl Tracker {
         if let Some(stamp) = data.timestamp {
             self.reading.over_time.stamped(data.at, stamp);
         }
-        let overtaken = repeated == 0 && filled.open > 0 && !self.is_repair(data, filled);
+        let late = repeated > 0 && self.is_late(data, start, end);
+        if late {
+            self.received_twice(start, end);
+        }
+        let repeats = repeated > 0 && !late;
+        let overtaken = late || !repeats && filled.open > 0 && !self.is_repair(data, filled);
+        // The missed packets had these bytes: with others there were a gap.
+        let silent = self.last_data.is_some_and(|last| data.at.since(last) >= SHORTEST_TIMEOUT);
+        let waited = self.sent_after(data).is_none_or(|sent| sent >= SHORTEST_TIMEOUT);
+        let unseen = data.missed && silent && waited && start == self.next;
         let mut kind = PointKind::Data;
         let mut repair = None;
-        if repeated > 0 || filled.open > 0 && !overtaken {
+        if repeats || unseen || filled.open > 0 && !overtaken {
             kind = PointKind::Retransmission;
             if let (Some(gap), Some(behind)) = (filled.gap, filled.behind) {
                 self.lost_segments.original(gap, behind.len.min(data.full), start, end);
@@ -250,6 +259,15 @@ impl Tracker {
         self.last_data = Some(data.at);
         self.closed = false;
         self.outstanding_after_last = self.in_flight(config, data.at);
+    }
+
+    /// Time between the latest packet with data and `data` by the sender's timestamps.
+    fn sent_after(&self, data: Data) -> Option<Span> {
+        let [(began, first), (at, latest)] = self.stamps?;
+        let ticks = |from: u32, to: u32| f64::from(to.wrapping_sub(from));
+        let tick = at.since(began).as_secs_f64() / ticks(first, latest);
+        let sent = Span::from_secs_f64(tick * ticks(latest, data.timestamp?));
+        (latest != first).then_some(sent)
     }
 
     /// Number of segments of `len` bytes on the wire.

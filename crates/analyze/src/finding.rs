@@ -194,6 +194,8 @@ pub enum Finding {
     Timeouts {
         /// All.
         total: u64,
+        /// Those that repeated data that had arrived, by DSACK blocks.
+        needless: u64,
         /// By cause and by remedy.
         #[serde(flatten)]
         causes: TimeoutCauses,
@@ -275,6 +277,15 @@ pub enum Finding {
         /// The longest one in seconds.
         longest: f64,
     },
+    /// Requests wait for the answers to the requests before them, so that each one costs a round trip.
+    RoundTrips {
+        /// Requests that followed an answer.
+        exchanges: u64,
+        /// Seconds: a round trip for each.
+        waited: f64,
+        /// Their share of the time from the first packet to the last data.
+        share: f64,
+    },
     /// Packets of several segments never arrive, single segments do.
     MergedDropped {
         /// Merged packets.
@@ -325,8 +336,8 @@ pub enum Finding {
     Limits {
         /// The receiver's window.
         receive_window: f64,
-        /// The part of `receive_window` with less than half of the largest window: the receiving application read too
-        /// slowly.
+        /// The part of `receive_window` with a window clearly smaller than the largest: the receiving application reads
+        /// too slowly.
         small_window: f64,
         /// The application had nothing to send.
         application: f64,
@@ -390,6 +401,7 @@ impl Diagnosis {
             Finding::WindowScaleOneSided { share: Some(share), .. }
             | Finding::Opening { share, opening: Opening::Handshake, .. }
             | Finding::Nagle { share, .. }
+            | Finding::RoundTrips { share, .. }
             | Finding::ClosedWindow { share, .. }
                 if *share >= MOSTLY =>
             {

@@ -8,6 +8,9 @@ use crate::reading::{Opening, Signature};
 /// Maximum number of SYNs with stored timestamps. The echo in a SYN-ACK shows which SYN it answers.
 const SYNS: usize = 4;
 
+/// Minimum initial timeout of a SYN or SYN-ACK (RFC 6298, 2.1).
+const SYN_TIMEOUT: Span = Span::secs(1);
+
 /// SYNs and SYN-ACKs until the connection opened.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Attempts {
@@ -144,9 +147,12 @@ impl Handshake {
             self.former = former.map(|((known, at), after)| (known, at, after));
             let echo = segment.timestamps.map(|stamps| stamps.echo);
             let echoed = self.stamps.iter().flatten().rfind(|(value, _)| Some(*value) == echo);
-            let sent = echoed.map_or(sent, |(_, at)| *at);
-            self.attempts.answered = sent;
-            self.syn_ack = Some(at.since(sent));
+            let (latest, sent) = (sent, echoed.map_or(sent, |(_, at)| *at));
+            // A repeated SYN-ACK echoes the first SYN as well: the round trip is unknown.
+            let again = sent < latest && at.since(sent) >= SYN_TIMEOUT;
+            let lost = again && self.attempts.syn_acks <= 1;
+            self.attempts.answered = if lost { latest } else { sent };
+            self.syn_ack = (!again).then(|| at.since(sent));
             if let Some((_, ack)) = self.early.filter(|(ack, _)| *ack == next) {
                 self.finish(Some(ack.since(sent)));
             }

@@ -34,3 +34,4 @@ mod stripped;
 mod super_segments;
 mod tshark;
 mod verdict;
+mod waits;

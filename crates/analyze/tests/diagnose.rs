@@ -20,10 +20,16 @@ fn all(analysis: &Analysis) -> Vec<Diagnosis> {
     analysis.connections.iter().flat_map(both).collect()
 }
 
-/// The diagnoses that are more than counts of time and timeouts.
+/// The diagnoses that are more than counts of time, timeouts and requests.
 fn faults(analysis: &Analysis) -> Vec<Diagnosis> {
     let mut all = all(analysis);
-    all.retain(|d| !matches!(d.finding, Finding::Limits { .. } | Finding::Timeouts { .. }));
+    let counts = |finding: &Finding| {
+        matches!(
+            finding,
+            Finding::Limits { .. } | Finding::Timeouts { .. } | Finding::RoundTrips { .. }
+        )
+    };
+    all.retain(|d| !counts(&d.finding));
     all
 }
 
@@ -370,7 +376,7 @@ proptest! {
         }).collect();
         prop_assert_eq!(tails, [(1, 1)]);
         let causes = found.iter().find_map(|fault| match fault.finding {
-            Finding::Timeouts { total, causes } => {
+            Finding::Timeouts { total, causes, .. } => {
                 Some((total, causes.no_duplicate_acks, causes.avoided_by_tail_loss_probe))
             }
             _ => None,
@@ -400,7 +406,7 @@ proptest! {
         s.data(at, 1, 1460);
         s.ack(at + member.rtt, end);
         let found = all(&s.analyze());
-        let [Diagnosis { finding: Finding::Timeouts { total, causes }, .. }] = &found[..] else {
+        let [Diagnosis { finding: Finding::Timeouts { total, causes, .. }, .. }] = &found[..] else {
             panic!("{found:?}")
         };
         prop_assert_eq!((*total, causes.few_duplicate_acks, causes.no_duplicate_acks), (1, 1, 0));

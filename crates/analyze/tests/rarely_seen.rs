@@ -158,8 +158,9 @@ fn no_probe_avoids_the_timeouts_of_an_interruption() {
     let analysis = s.analyze();
     let mut diagnoses = one(&analysis).to_server.diagnoses.iter();
     let found = diagnoses.find(|d| matches!(d.finding, Finding::Timeouts { .. })).unwrap();
-    let Finding::Timeouts { total, causes } = found.finding else { panic!("{found}") };
-    assert_eq!((total, causes.repeated, causes.avoided_by_tail_loss_probe), (5, 4, 1));
+    let Finding::Timeouts { total, causes, .. } = found.finding else { panic!("{found}") };
+    // The probe of a single segment waits for a delayed ACK, as long as the timer (RFC 8985, 7.2).
+    assert_eq!((total, causes.repeated, causes.avoided_by_tail_loss_probe), (5, 4, 0));
     assert!(found.remedy.contains("interruptions") && !found.remedy.contains("probes"), "{found}");
 }
 
@@ -186,7 +187,7 @@ fn a_probe_of_the_tail_is_no_timeout() {
     assert!(!sent.diagnoses.iter().any(|d| matches!(d.finding, Finding::TailLoss { .. })));
     let found =
         sent.diagnoses.iter().find(|d| matches!(d.finding, Finding::Timeouts { .. })).unwrap();
-    let Finding::Timeouts { total, causes } = found.finding else { panic!("{found}") };
+    let Finding::Timeouts { total, causes, .. } = found.finding else { panic!("{found}") };
     assert_eq!((total, causes.repeated, causes.avoided_by_tail_loss_probe), (2, 1, 0));
     assert!(found.remedy.contains("interruptions"), "{found}");
 }

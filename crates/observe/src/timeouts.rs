@@ -9,6 +9,10 @@ const THRESHOLD: u32 = 3;
 /// capture.
 const LONGEST_MINIMUM: f64 = 1.2;
 
+/// Longest delay of an ACK that a probe of a single segment allows for (RFC 8985, 7.2: WCDelAckT), in seconds, with
+/// tolerance for the clock of a capture.
+const DELAYED_ACK: f64 = 0.22;
+
 /// The state of a sender whose retransmission timer expired.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Expiry {
@@ -26,6 +30,8 @@ pub struct Expiry {
     pub last: bool,
     /// Whether the sender had sent a probe of the tail since the latest ACK of new data.
     pub probed: bool,
+    /// Whether no other segment was outstanding.
+    pub lone: bool,
     /// Seconds since the latest packet or ACK of new data.
     pub wait: f64,
     /// Mean round-trip time in seconds, and the RTO of RFC 6298 without its minimum.
@@ -58,7 +64,7 @@ pub struct TimeoutCauses {
 impl TimeoutCauses {
     /// Counts a timeout.
     pub fn add(&mut self, expiry: &Expiry) {
-        let Expiry { repeated, in_recovery, dupacks, sack, more, last, probed, wait, rtt } =
+        let Expiry { repeated, in_recovery, dupacks, sack, more, last, probed, lone, wait, rtt } =
             *expiry;
         if repeated {
             self.repeated += 1;
@@ -72,8 +78,9 @@ impl TimeoutCauses {
             }
             0 => {
                 self.no_duplicate_acks += 1;
-                //= rfc8985#section-7.2: the probe is sent after two round trips
-                let sooner = !probed && rtt.is_some_and(|(mean, _)| wait > 2.0 * mean);
+                //= rfc8985#section-7.2: the probe of a single segment waits for a delayed ACK, too
+                let delayed = if lone { DELAYED_ACK } else { 0.0 };
+                let sooner = !probed && rtt.is_some_and(|(mean, _)| wait > 2.0 * mean + delayed);
                 self.avoided_by_tail_loss_probe += u64::from(sooner && (sack || last));
             }
             1..THRESHOLD => {

@@ -10,8 +10,8 @@ use lasthop_observe::stats::quantile;
 use lasthop_proto::units::{Span, Time};
 
 use crate::finding::{Confidence, Diagnosis, Finding};
-use crate::over_time::MeasuredBy;
-use crate::reading::Direction;
+use crate::over_time::{InFlight, MeasuredBy};
+use crate::reading::{Cause, Direction};
 
 /// Maximum number of stored ACKs on their way from the point of capture to the sender.
 const UNDER_WAY: usize = 4096;
@@ -26,8 +26,7 @@ const SOME: f64 = 0.9;
 const LONGER: f64 = 1.5;
 const WAIT: f64 = 0.01;
 
-pub(super) const LINK_IS_FULL: &str = "the link is full: most round trips are longer than the shortest, since data waits in a queue; neither a larger \
-                            window nor a larger buffer raises the rate";
+pub(super) const LINK_IS_FULL: &str = "the link is full: data or its ACKs wait in a queue; neither a larger window nor a larger buffer raises the rate";
 
 /// Maximum time from an ACK to the data that it released, also as a share of the wait, and of the round trip between the
 /// point of capture and the sender.
@@ -48,15 +47,17 @@ const CONSTANT: f64 = 0.9;
 #[derive(Clone, Copy, Debug)]
 enum Wait {
     ReceiveWindow,
-    /// The receive window, while it is less than half of the largest so far: data waits in the receive buffer.
+    /// The receive window, while the receive buffer holds much unread data.
     Receiver,
     Application,
     CongestionWindow,
+    /// The ACK of retransmitted data, or the timer before its retransmission.
+    Repair,
     /// A small segment waits for the ACK of all others (RFC 9293, 3.7.4).
     Nagle,
 }
 
-const WAITS: usize = 5;
+const WAITS: usize = 6;
 
 /// An ACK of new data at the sender.
 #[derive(Clone, Copy, Debug)]
@@ -140,6 +141,8 @@ pub(super) struct Flight {
     window: Option<u64>,
     /// The largest window so far, without that of the SYN.
     largest: u64,
+    /// End of the data that was outstanding when the latest retransmission left: until its ACK the sender repairs.
+    repaired: i64,
     /// The latest segment with new data was not full: the application had no more data.
     partial: bool,
     full: u32,
@@ -167,10 +170,12 @@ pub(super) struct Flight {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Shares {
     pub(super) receive_window: f64,
-    /// The part of it with less than half of the largest window.
+    /// The part of it with unread data.
     small_window: f64,
     application: f64,
     congestion_window: f64,
+    /// The part of it that retransmissions took.
+    repair: f64,
     /// The part of it with constant outstanding data.
     send_buffer: f64,
     /// Constant outstanding data in bytes.
@@ -179,17 +184,28 @@ pub(super) struct Shares {
 }
 
 impl Flight {
-    fn waits_for(&self) -> Wait {
+    /// What the sender waits for, apart from repairs.
+    fn limit(&self) -> Wait {
         let flight = (self.next - self.una).max(0) as u64;
         //= rfc1122#section-4.2.3.4: the room for a full segment, or for half of the largest window, suffices to send
         let room = |window: u64| u64::from(self.full).min(self.largest.max(window) / 2).max(1);
         let limit = self.window.filter(|window| flight + room(*window) > *window);
         if let Some(window) = limit {
-            if window * 2 < self.largest { Wait::Receiver } else { Wait::ReceiveWindow }
+            // An application that reads at once leaves at most the segments of a delayed ACK.
+            let unread = self.largest.saturating_sub(window);
+            let much = u64::from(2 * self.full).max(self.largest / 4);
+            if unread > much { Wait::Receiver } else { Wait::ReceiveWindow }
         } else if self.partial || flight == 0 {
             Wait::Application
         } else {
             Wait::CongestionWindow
+        }
+    }
+
+    fn waits_for(&self) -> Wait {
+        match self.limit() {
+            Wait::Application | Wait::CongestionWindow if self.una < self.repaired => Wait::Repair,
+            limit => limit,
         }
     }
 
@@ -205,7 +221,7 @@ impl Flight {
 
     /// Whether there was more to send, and the receiver's window had room for it.
     pub(super) fn has_more(&self) -> bool {
-        matches!(self.waits_for(), Wait::CongestionWindow)
+        matches!(self.limit(), Wait::CongestionWindow)
     }
 
     /// Adds the time up to `at` to the waits of the present reason.
@@ -238,9 +254,26 @@ impl Flight {
         self.pass(at);
     }
 
-    /// Processes new or old data of `len` bytes up to `end`; `behind` is the round trip between the point of capture
-    /// and the sender.
-    pub(super) fn sent(&mut self, at: Time, behind: Span, end: i64, len: u32, full: u32) {
+    /// A retransmission ended the latest wait: the sender waited for an ACK of lost data, or for its timer.
+    fn repairs(&mut self) {
+        self.repaired = self.next;
+        for wait in [Wait::Application, Wait::CongestionWindow] {
+            let waited = core::mem::take(&mut self.pending[wait as usize]);
+            self.pending[Wait::Repair as usize] += waited;
+        }
+    }
+
+    /// Processes data of `len` bytes up to `end`, which is `old` if it or its original was sent before; `behind` is the
+    /// round trip between the point of capture and the sender.
+    pub(super) fn sent(
+        &mut self,
+        at: Time,
+        behind: Span,
+        end: i64,
+        len: u32,
+        full: u32,
+        old: bool,
+    ) {
         self.full = full;
         if !self.point.is_sender() {
             self.behind = behind;
@@ -251,7 +284,7 @@ impl Flight {
             self.since = Some(at);
         }
         self.advance(at);
-        if self.behind > Span::ZERO {
+        if self.behind > AT_ONCE {
             self.point.add(at, self.freed.map(|freed| freed.at));
             if self.point.is_sender() {
                 self.behind = Span::ZERO;
@@ -261,10 +294,15 @@ impl Flight {
                 (self.pending, self.total) = Default::default();
             }
         }
+        if old || end <= self.next {
+            self.repairs();
+        }
         if end <= self.next {
             return;
         }
-        self.waited(at, len);
+        if !old {
+            self.waited(at, len);
+        }
         let unacked = self.partials[1] > self.una;
         self.next = end;
         self.partial = !len.is_multiple_of(full);
@@ -277,16 +315,16 @@ impl Flight {
         self.take();
     }
 
-    /// Assigns the wait before new data of `len` bytes at `at`, if an ACK ended it.
+    /// Assigns the wait before new data of `len` bytes at `at` by whether an ACK ended it.
     fn waited(&mut self, at: Time, len: u32) {
         let pending = &mut self.pending;
-        let [.., application, congestion_window, _] = *pending;
+        let [_, _, application, congestion_window, ..] = *pending;
         let open = application + congestion_window;
-        let Some(freed) = self.freed.filter(|_| open > 0.0) else { return };
         let soon = AT_ONCE.max(self.behind / OF_BEHIND).min(Span::from_secs_f64(open) / OF_WAIT);
-        if at.since(freed.at) > soon {
+        let freed = self.freed.filter(|freed| open > 0.0 && at.since(freed.at) <= soon);
+        let Some(freed) = freed else {
             return;
-        }
+        };
         let full = i64::from(self.full);
         let small = len < self.full && freed.flight + i64::from(len) <= self.most.max(2 * full);
         if small && self.una >= self.next && freed.flight > 0 {
@@ -367,8 +405,9 @@ impl Flight {
     pub(super) fn shares(&self) -> Option<Shares> {
         let all: f64 = self.total.iter().sum();
         self.window.filter(|_| all > 0.0)?;
-        let [large, small_window, mut application, congestion_window, mut nagle] =
+        let [large, small_window, mut application, by_acks, repair, mut nagle] =
             self.total.map(|part| part / all);
+        let congestion_window = by_acks + repair;
         if self.nagle().is_none() {
             application += core::mem::take(&mut nagle);
         }
@@ -383,6 +422,7 @@ impl Flight {
             small_window,
             application,
             congestion_window,
+            repair,
             send_buffer,
             buffer,
             nagle,
@@ -397,12 +437,14 @@ impl Shares {
         application > receive_window.max(congestion_window).max(nagle)
     }
 
-    /// `data` is the sender's direction, `back` that of its peer; `near` is whether the capture is at the sender.
+    /// `data` is the sender's direction, `back` that of its peer; `near` is whether the capture is at the sender, and `marked`
+    /// whether its peer reports ECN marks.
     pub(super) fn diagnose(
         &self,
         data: &Direction,
         back: &Direction,
         near: bool,
+        marked: bool,
     ) -> Option<Diagnosis> {
         // If ACKs precede their data in the file, the flight is unknown.
         if data.data_packets < FEWEST || data.acked_before_seen * 10 > data.data_packets {
@@ -416,6 +458,7 @@ impl Shares {
             mut send_buffer,
             buffer,
             nagle,
+            ..
         } = *self;
         if mostly_queued(data) {
             send_buffer = 0.0;
@@ -451,11 +494,11 @@ impl Shares {
             percent(receive_window),
             percent(application)
         );
-        let remedy = self.remedy(data, back, near);
+        let remedy = self.remedy(data, back, near, marked);
         Some(Diagnosis::new(finding, Confidence::Likely, evidence, remedy))
     }
 
-    fn remedy(&self, data: &Direction, back: &Direction, near: bool) -> &'static str {
+    fn remedy(&self, data: &Direction, back: &Direction, near: bool, marked: bool) -> &'static str {
         let Shares { receive_window, small_window, application, congestion_window, .. } = *self;
         if self.nagle > receive_window.max(application).max(congestion_window) {
             return "set TCP_NODELAY at the sender, or write each message with one call";
@@ -464,8 +507,8 @@ impl Shares {
         let scaled = data.window_scale.is_some() && back.window_scale.is_some();
         let small = back.window_max.is_some_and(|window| window <= u16::MAX.into());
         if by_window && small_window * 2.0 > receive_window {
-            "the receiving application reads too slowly: most of that time the window was less than half of its maximum; a larger \
-             receive buffer does not help"
+            "the receiving application reads too slowly: most of that time the window was smaller than its maximum, since the buffer \
+             held unread data; a larger receive buffer does not help"
         } else if by_window && mostly_queued(data) {
             LINK_IS_FULL
         } else if by_window && small && !scaled {
@@ -475,19 +518,34 @@ impl Shares {
             "enlarge the receive buffer (Linux: the maximum in `net.ipv4.tcp_rmem`) to rate times round trip"
         } else if application >= congestion_window {
             "the network is not the limit: look at the sending application"
-        } else if data.retransmissions.total() > 0 {
-            "look at the verdict on losses, and at needless retransmissions"
-        } else if mostly_queued(data) {
+        } else if marked || mostly_queued(data) && data.verdict.cause != Cause::Radio {
             LINK_IS_FULL
+        } else if data.lost_segments + data.retransmissions.fast > 0
+            || 2.0 * self.repair > congestion_window
+        {
+            "look at the verdict on losses, and at needless retransmissions"
+        } else if is_growing(data) {
+            "the window grew until the end, as in slow start: the transfer is short for this round trip; transfer more over one \
+             connection, or enlarge the initial window"
         } else if self.send_buffer > 0.0 {
             "enlarge the send buffer to rate times round trip (SO_SNDBUF of the application; Linux: `net.ipv4.tcp_wmem`)"
         } else if near && !has_queue(data, SOME) {
             "neither a loss nor a queue limits it: enlarge the send buffer (Linux: `net.ipv4.tcp_wmem`), and look for a limit of the \
-             sender's rate (pacing)"
+             sender's rate: its application, or pacing"
         } else {
             "enlarge the send buffer (Linux: `net.ipv4.tcp_wmem`), unless the link is full: then round trips grow at the sender"
         }
     }
+}
+
+/// Whether the outstanding data grew until the end of the transfer: half of its largest value came in the last half.
+fn is_growing(data: &Direction) -> bool {
+    let flights = &data.over_time.in_flight.kept;
+    let most = |samples: &[InFlight]| samples.iter().map(|sample| sample.outstanding).max();
+    let ends = flights.first().zip(flights.last());
+    let middle = ends.map_or(Time::ZERO, |(a, b)| Time(a.at.0.midpoint(b.at.0)));
+    let early = flights.partition_point(|sample| sample.at < middle);
+    most(&flights[..early]).zip(most(flights)).is_some_and(|(early, all)| 2 * early < all)
 }
 
 /// Whether data waits in a queue for most of the time.

@@ -38,9 +38,11 @@ pub(super) struct Answers {
     resets: Hops,
     /// The lowest and the highest hop limit of all packets but resets.
     range: Option<[u8; 2]>,
-    /// IP identification of the latest packet but resets, and the number of small steps between two of them.
-    id: Option<u16>,
+    /// The next IP identification if the end counts segments, the number of packets with it or a little behind it, and those
+    /// with it and with others.
+    expected: Option<u16>,
     counted: u64,
+    regular: [u64; 2],
     /// Resets whose hop limit no other packet has, or whose identification is far from those that the end counts.
     foreign: u64,
     foreign_hops: u8,
@@ -51,6 +53,9 @@ pub(super) struct Answers {
 /// Maximum step of a counted IP identification from packet to packet.
 const STEP: u16 = 256;
 
+/// Minimum ratio of the packets with the expected identification to the others.
+const MOSTLY: u64 = 2;
+
 impl Answers {
     /// Whether this side has sent nothing.
     pub(super) fn is_empty(&self) -> bool {
@@ -59,17 +64,33 @@ impl Answers {
 
     /// Whether the identification follows that of the latest packet.
     pub(super) fn is_next(&self, ip_id: Option<u16>) -> bool {
-        ip_id.zip(self.id).is_some_and(|(id, last)| id.wrapping_sub(last) == 1)
+        ip_id.is_some() && ip_id == self.expected
     }
 
-    pub(super) fn packet(&mut self, segment: &Segment, len: u32, ttl: u8, ip_id: Option<u16>) {
+    /// Whether identifications before this one are not in the capture, while this side counts its segments by one.
+    pub(super) fn skips(&self, ip_id: Option<u16>) -> bool {
+        let step = ip_id.zip(self.expected).map(|(id, next)| id.wrapping_sub(next));
+        let [regular, other] = self.regular;
+        let counts = regular >= FEWEST && regular >= MOSTLY * other;
+        counts && step.is_some_and(|step| (1..=STEP).contains(&step))
+    }
+
+    pub(super) fn packet(
+        &mut self,
+        segment: &Segment,
+        len: u32,
+        full: u32,
+        ttl: u8,
+        ip_id: Option<u16>,
+    ) {
         let flags = segment.flags;
         // Many hosts send resets without an identification.
         let id = ip_id.filter(|id| *id != 0);
-        let step = id.zip(self.id).map(|(id, last)| id.wrapping_sub(last));
+        let step = id.zip(self.expected).map(|(id, next)| id.wrapping_sub(next));
         if flags.has(Flags::RST) {
             let other = self.range.is_some_and(|[low, high]| ttl < low || ttl > high);
-            let far = self.counted >= FEWEST && step.is_some_and(|step| step > STEP);
+            let apart = |step: u16| step.wrapping_add(1) > STEP;
+            let far = self.counted >= FEWEST && step.is_some_and(apart);
             if other || far {
                 (self.foreign, self.foreign_hops) = (self.foreign + 1, ttl);
             }
@@ -77,8 +98,14 @@ impl Answers {
             return;
         }
         self.after += u64::from(self.foreign > 0);
-        self.counted += u64::from(step.is_some_and(|step| (1..=STEP).contains(&step)));
-        self.id = id.or(self.id);
+        self.counted += u64::from(step.is_some_and(|step| step < STEP));
+        step.iter().for_each(|step| self.regular[usize::from(*step != 0)] += 1);
+        if let Some(id) = id {
+            // A host may repeat a packet with its identification.
+            let next = id.wrapping_add(len.div_ceil(full).max(1) as u16);
+            let later = |known: &u16| (next.wrapping_sub(*known) as i16) <= 0;
+            self.expected = self.expected.filter(later).or(Some(next));
+        }
         let [low, high] = self.range.unwrap_or([ttl; 2]);
         self.range = Some([low.min(ttl), high.max(ttl)]);
         if len > 0 {

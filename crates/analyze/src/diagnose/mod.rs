@@ -24,7 +24,7 @@ use lasthop_proto::units::Span;
 use lasthop_proto::wire::Flags;
 
 use crate::connection::Packet;
-use crate::finding::Diagnosis;
+use crate::finding::{Diagnosis, EcnState, Finding};
 use crate::reading::{Direction, Opening};
 use black_hole::BlackHole;
 use ecn::{Ecn, Position};
@@ -154,8 +154,14 @@ impl Watch {
         announced.min(own).saturating_sub(options).max(1)
     }
 
-    /// Processes the next packet, sent by `side`. The caller omits copies.
-    pub(crate) fn packet(&mut self, side: usize, step: Step<'_>, path: impl FnOnce() -> Path) {
+    /// Processes the next packet, sent by `side`. The caller omits copies. Returns whether packets of this side before it
+    /// were lost before the point of capture, by their IP identifications.
+    pub(crate) fn packet(
+        &mut self,
+        side: usize,
+        step: Step<'_>,
+        path: impl FnOnce() -> Path,
+    ) -> bool {
         let &Packet { at, segment, cut, ip_id, ttl, tos, .. } = step.packet;
         self.sides[side].opened.packet(segment, cut);
         if segment.flags.has(Flags::SYN) {
@@ -165,11 +171,13 @@ impl Watch {
         let [a, b] = &mut self.sides;
         let (own, peer) = if side == 0 { (a, b) } else { (b, a) };
         let next = own.answers.is_next(ip_id);
-        own.answers.packet(segment, step.len, ttl, ip_id);
+        let missed = self.turns.continues(side) && own.answers.skips(ip_id);
+        own.answers.packet(segment, step.len, full, ttl, ip_id);
         self.turns.answered(side);
         peer.unanswered.answered(at);
         if segment.flags.has(Flags::RST) {
-            return;
+            own.unanswered.reset(at);
+            return missed;
         }
         let needs_answer = step.len > 0 || step.probe || segment.flags.has(Flags::FIN);
         own.unanswered.sent(at, needs_answer);
@@ -177,6 +185,9 @@ impl Watch {
             own.unanswered.answered(at);
         }
         let syn = segment.flags.has(Flags::SYN);
+        if syn {
+            self.turns.opens();
+        }
         let (edge, idle) = (own.numbers.next(), own.numbers.is_acked());
         let start = own.numbers.sent(segment.seq + u32::from(syn), step.len);
         if syn {
@@ -199,7 +210,7 @@ impl Watch {
                 own.size.sent(at, step.len, full, round_trip);
             }
             if let Some(behind) = path.behind(side) {
-                own.flight.sent(at, behind, end, step.len, own.size.full(full));
+                own.flight.sent(at, behind, end, step.len, own.size.full(full), missed);
             }
         } else if self.turns.is_empty() && !syn {
             let path = path();
@@ -209,7 +220,7 @@ impl Watch {
         }
         //= rfc9293#section-3.1: the acknowledgment number means nothing unless ACK is set
         if !segment.flags.has(Flags::ACK) {
-            return;
+            return missed;
         }
         if peer.answers.is_empty() {
             let acks = own.acks.get_or_insert_default();
@@ -217,7 +228,7 @@ impl Watch {
         }
         peer.numbers.offered(step.room);
         let options = segment.options();
-        let Some(ack) = peer.numbers.acked(segment.ack) else { return };
+        let Some(ack) = peer.numbers.acked(segment.ack) else { return missed };
         peer.hole.acked(ack, step.duplicate);
         peer.timeouts.acked(at, ack);
         peer.flight.acked(at, ack, step.window, syn, step.len == 0);
@@ -234,6 +245,7 @@ impl Watch {
                 peer.hole.sacked(left, right);
             }
         }
+        missed
     }
 
     /// Processes the classification of the latest packet of `side`.
@@ -256,8 +268,9 @@ impl Watch {
         let full = [self.full(0), self.full(1)];
         let shares = [0, 1].map(|side| self.sides[side].flight.shares());
         let thinks = [0, 1].map(|side| self.turns.diagnose(side, path, open.began));
-        // A sender without a request has nothing to send.
-        let by_turns = thinks.iter().flatten().any(Diagnosis::is_cause);
+        let trips = [0, 1].map(|side| self.turns.round_trips(side, path, open.began));
+        // A sender without a request, or without the answer before it, has nothing to send.
+        let by_turns = thinks.iter().chain(&trips).flatten().any(Diagnosis::is_cause);
         let found = [0, 1].map(|side| {
             let peer = &self.sides[1 - side];
             let own = &self.sides[side];
@@ -266,6 +279,7 @@ impl Watch {
             let opening = opened.as_ref().filter(|(of, _)| *of == side);
             found.extend(opening.map(|(_, diagnosis)| diagnosis.clone()));
             found.extend(thinks[side].clone());
+            found.extend(trips[side].clone());
             let is_open = matches!(open.opening, Opening::Handshake | Opening::MidConnection);
             if is_open {
                 found.extend(one_way::diagnose(data, back, &own.stamps, peer.acks.as_deref()));
@@ -308,7 +322,11 @@ impl Watch {
             let held_back = held_back::diagnose(data);
             if held_back.is_none() {
                 let shares = shares[side].filter(|shares| !(by_turns && shares.is_idle()));
-                found.extend(shares.and_then(|shares| shares.diagnose(data, back, near)));
+                let is_mark = |d: &Diagnosis| {
+                    matches!(d.finding, Finding::Ecn { state: EcnState::Marked, .. })
+                };
+                let marked = found.iter().any(is_mark);
+                found.extend(shares.and_then(|shares| shares.diagnose(data, back, near, marked)));
             }
             found.extend(held_back);
             found

@@ -10,6 +10,9 @@ use crate::stats::Spread;
 /// Number of segments behind a loss that cause a fast retransmit (RFC 5681, 3.2).
 const THRESHOLD: i64 = 3;
 
+const LOWER_MINIMUM: &str = "nothing is outstanding behind a single segment, so only the timer repairs it: lower its minimum (Linux: `ip route \
+    change ... rto_min 50ms`), or send more than one segment at once";
+
 /// Information of the sender at a retransmission.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Known {
@@ -50,6 +53,8 @@ pub(super) struct Timeouts {
     /// Time from that event to the latest packet with data; the bytes of this packet.
     wait: Span,
     latest: (i64, i64),
+    /// Whether they were sent before; otherwise their first transmission was not captured.
+    again: bool,
     /// End position of the outstanding data at the start of a fast retransmission.
     recovery: Option<i64>,
     /// The sender has probed the tail since the latest ACK of new data.
@@ -64,6 +69,8 @@ struct Expired {
     /// The latest one whose retransmission was acknowledged.
     repaired: Option<Pending>,
     causes: TimeoutCauses,
+    /// Those whose data had arrived, by a DSACK block.
+    needless: u64,
     tails: u64,
     tail_wait: f64,
 }
@@ -73,7 +80,7 @@ impl Timeouts {
     pub(super) fn sent(&mut self, at: Time, start: i64, end: i64) {
         self.wait = self.active.map_or(Span::ZERO, |active| at.since(active));
         self.active = Some(at);
-        self.latest = (start, end);
+        (self.latest, self.again) = ((start, end), start < self.next);
         self.next = self.next.max(end);
     }
 
@@ -100,12 +107,15 @@ impl Timeouts {
         let covers = |pending: &Pending| pending.start < right && left < pending.end;
         if let Some(pending) = expired.pending.as_mut().filter(|pending| covers(pending)) {
             pending.tail = false;
-        } else if let Some(repaired) = expired.repaired.take_if(|repaired| covers(repaired))
-            && repaired.tail
-        {
-            expired.tails -= 1;
-            expired.tail_wait -= repaired.wait;
+        } else if let Some(repaired) = expired.repaired.take_if(|repaired| covers(repaired)) {
+            if repaired.tail {
+                expired.tails -= 1;
+                expired.tail_wait -= repaired.wait;
+            }
+        } else {
+            return;
         }
+        expired.needless = (expired.needless + 1).min(expired.causes.total());
     }
 
     /// Processes the classification of the latest packet; `known` has the counts of retransmissions before and after
@@ -122,6 +132,7 @@ impl Timeouts {
         let expired = self.expired.get_or_insert_default();
         let repeated = expired.pending.is_some_and(|pending| pending.start == start);
         let (wait, behind) = (self.wait.as_secs_f64(), self.next - end);
+        let lone = self.again && behind == 0 && start <= self.una;
         let in_recovery = !repeated && self.recovery.take().is_some();
         expired.causes.add(&Expiry {
             repeated,
@@ -130,7 +141,8 @@ impl Timeouts {
             sack: allowed.sack,
             more: allowed.more,
             last: behind == 0,
-            probed: self.probed,
+            probed: self.probed || !self.again,
+            lone,
             wait,
             rtt: known.rtt.map(|rtt| (rtt.mean, rtt.mean + 4.0 * rtt.sd)),
         });
@@ -139,7 +151,7 @@ impl Timeouts {
             expired.pending = expired.pending.map(|pending| Pending { tail: false, ..pending });
             return;
         }
-        let few_behind = behind < THRESHOLD * i64::from(allowed.full);
+        let few_behind = self.again && behind < THRESHOLD * i64::from(allowed.full);
         let tail = known.dupacks == 0 && !in_recovery && few_behind && !self.probed;
         expired.pending = Some(Pending { start, end, tail, wait });
     }
@@ -160,7 +172,11 @@ impl Expired {
                  cause duplicate ACKs; {waited:.2} s of waiting"
             );
             let finding = Finding::TailLoss { losses, timeouts: total, waited };
-            let remedy = "turn on tail loss probes and RACK (Linux: `net.ipv4.tcp_early_retrans=3`), with SACK at both ends";
+            let remedy = if self.causes.avoided_by_tail_loss_probe == 0 {
+                LOWER_MINIMUM
+            } else {
+                "turn on tail loss probes and RACK (Linux: `net.ipv4.tcp_early_retrans=3`), with SACK at both ends"
+            };
             found.push(Diagnosis::new(finding, Confidence::Likely, evidence, remedy));
         }
         found
@@ -173,12 +189,18 @@ impl Expired {
             avoided_by_tail_loss_probe: probe,
             in_recovery,
             repeated,
+            at_minimum,
             ..
         } = self.causes;
         let best = sack.max(limited_transmit).max(probe);
-        let remedy = if best == 0 && in_recovery > repeated {
+        let remedy = if 2 * self.needless >= total {
+            "the data had arrived, and its ACK was lost or came later than the timer: look for delay spikes and for losses of ACKs; let the sender \
+             revert such timeouts (Linux: `net.ipv4.tcp_frto=2`, `net.ipv4.tcp_timestamps=1`)"
+        } else if best == 0 && in_recovery > repeated {
             "most of them repair retransmissions that were lost as well: use a sender with RACK, which detects such losses \
              (Linux: `net.ipv4.tcp_recovery=1`)"
+        } else if best == 0 && 2 * at_minimum > total {
+            LOWER_MINIMUM
         } else if best == 0 {
             "none of these avoids them: look at interruptions of the path"
         } else if repeated > best {
@@ -191,7 +213,12 @@ impl Expired {
         } else {
             "use a sender with limited transmit (RFC 3042)"
         };
-        let finding = Finding::Timeouts { total, causes: self.causes };
-        Diagnosis::new(finding, Confidence::Likely, self.causes.to_string(), remedy)
+        let needless = self.needless;
+        let mut evidence = self.causes.to_string();
+        if needless > 0 {
+            evidence += &format!(". Data that had arrived was repeated by {needless}");
+        }
+        let finding = Finding::Timeouts { total, needless, causes: self.causes };
+        Diagnosis::new(finding, Confidence::Likely, evidence, remedy)
     }
 }

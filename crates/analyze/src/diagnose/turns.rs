@@ -2,6 +2,8 @@
 //!
 //! A retransmission whose original was lost before the point of capture looks the same. It comes alone, behind a packet that
 //! was not captured, and only some turns have one.
+//!
+//! Requests that wait for the answer before them cost a round trip each.
 
 use lasthop_proto::units::{Span, Time};
 
@@ -19,6 +21,9 @@ const SHARE: f64 = 0.25;
 
 /// Minimum number of silences that no losses explain if most turns of the end have one.
 const FEWEST: u64 = 3;
+
+/// Minimum number of requests that wait for an answer each.
+const EXCHANGES: u64 = 10;
 
 /// Data, or the ACK that ends the handshake.
 #[derive(Clone, Copy, Debug)]
@@ -61,6 +66,16 @@ impl Turns {
         self.latest.is_none()
     }
 
+    /// Whether the latest data is that of `side`.
+    pub(super) fn continues(&self, side: usize) -> bool {
+        self.latest.is_some_and(|sent| sent.data && sent.side == side)
+    }
+
+    /// A SYN or SYN-ACK: the handshake has not ended.
+    pub(super) fn opens(&mut self) {
+        self.latest = self.latest.filter(|sent| sent.data);
+    }
+
     /// The opener acknowledges the SYN-ACK.
     pub(super) fn opened(&mut self, at: Time, side: usize) {
         self.latest = Some(Sent { at, side, data: false });
@@ -101,6 +116,32 @@ impl Turns {
     /// Side `side` sends old data again.
     pub(super) fn repeated(&mut self, at: Time, side: usize) {
         self.latest = Some(Sent { at, side, data: true });
+    }
+
+    /// Diagnoses requests of `side` that follow each other by round trips.
+    pub(super) fn round_trips(&self, side: usize, path: &Path, began: Time) -> Option<Diagnosis> {
+        let rtt = path.rtt.filter(|_| path.opener == Some(side))?;
+        // The first request follows the handshake.
+        let exchanges = self.waits[side].turns.saturating_sub(1);
+        if exchanges < EXCHANGES {
+            return None;
+        }
+        let waited = rtt * exchanges;
+        let share = waited.as_secs_f64() / self.latest?.at.since(began).as_secs_f64().max(1e-9);
+        if waited < NOTICED || share < SHARE {
+            return None;
+        }
+        let waited = waited.as_secs_f64();
+        let evidence = format!(
+            "{exchanges} requests left only after the answer to the one before, at a round trip of {:.1} ms each: {waited:.2} s \
+             ({:.0} % of the time)",
+            rtt.as_secs_f64() * 1e3,
+            share * 100.0
+        );
+        let remedy = "send requests without waiting for answers (pipelining, larger requests, several connections), or bring the ends \
+            closer: a higher rate does not help";
+        let finding = Finding::RoundTrips { exchanges, waited, share };
+        Some(Diagnosis::new(finding, Confidence::Likely, evidence, remedy))
     }
 
     /// Diagnoses the think time of `side` in a connection that began at `began`.

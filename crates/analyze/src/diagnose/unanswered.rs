@@ -26,6 +26,8 @@ pub(super) struct Unanswered {
     /// When the first unanswered packet was sent, after a silence of this time.
     since: Option<(Time, Span)>,
     transmissions: u64,
+    /// When this side reset the connection.
+    reset: Option<Time>,
 }
 
 impl Unanswered {
@@ -39,15 +41,23 @@ impl Unanswered {
         self.latest = Some(at);
     }
 
+    /// This side resets the connection: it waits for no answer any more.
+    pub(super) fn reset(&mut self, at: Time) {
+        self.reset.get_or_insert(at);
+    }
+
     /// The peer sends a packet.
     pub(super) fn answered(&mut self, at: Time) {
+        if self.reset.is_some() {
+            return;
+        }
         *self = Unanswered { latest: Some(at), answered: true, ..Unanswered::default() };
     }
 
     /// `all` is the time of the connection until `ended` in seconds, and `again` the number of repeated packets.
     pub(super) fn diagnose(&self, ended: Time, all: f64, again: u64) -> Option<Diagnosis> {
         let (since, idle) = self.since?;
-        let (times, waited) = (self.transmissions, ended.since(since));
+        let (times, waited) = (self.transmissions, self.reset.unwrap_or(ended).since(since));
         // Without any packet of the peer, the capture may have one direction only; then there is new data.
         if !self.answered && again + 1 < times {
             return None;

@@ -22,6 +22,8 @@ pub(crate) struct Data {
     pub(crate) since: Span,
     /// The largest payload of a packet on the wire, as far as the handshake shows.
     pub(crate) full: u32,
+    /// Packets of this side before it were lost before the point of capture.
+    pub(crate) missed: bool,
 }
 
 /// Feedback in a packet of the peer about the data of this side.

@@ -150,6 +150,15 @@ impl Tracker {
         repair
     }
 
+    /// Whether `data` is the original of a retransmission that overtook it.
+    pub(super) fn is_late(&self, data: Data, start: i64, end: i64) -> bool {
+        let covers = |repair: &&Repair| repair.start < end && start < repair.end;
+        let latest = self.repairs.iter().rfind(covers);
+        latest
+            .or_else(|| self.settled.iter().rfind(covers))
+            .is_some_and(|repair| is_older(data.timestamp, repair.timestamp))
+    }
+
     /// Marks the outstanding part of `start..end` as retransmitted. Returns send time and label of its first byte.
     /// `full` is the largest payload of a packet.
     fn mark_again(&mut self, start: i64, end: i64, full: u32) -> (Option<Time>, Label) {
@@ -305,7 +314,11 @@ impl Tracker {
         let signalled = data.dupacks >= 2 && start >= self.una
             || self.sacked > start
             || self.is_overtaken(sent);
-        let answers = wait < SHORTEST_TIMEOUT.max(round);
+        // Here the reaction to an ACK comes later than at the sender, by the path in between.
+        let shortest = self.rtt.spread().map_or(0.0, |rtt| rtt.min);
+        let behind = data.first_rtt.unwrap_or(Span::ZERO);
+        let behind = behind.saturating_sub(Span::from_secs_f64(shortest));
+        let answers = wait < SHORTEST_TIMEOUT.max(round) + behind;
         // On a long path, a loss in the first flight is repaired a round trip later, before the first ACK of data.
         let reports = data.dupacks >= DUPLICATES || self.sacked > start;
         let recent_duplicate = self

@@ -74,6 +74,7 @@ impl Timers {
             last: outstanding <= full,
             // Runs do not track probes: these counts are upper bounds.
             probed: false,
+            lone: false,
             wait,
             rtt: (mean > 0.0).then_some((mean, mean + 4.0 * variation)),
         });

@@ -37,6 +37,9 @@ const STATIONS: usize = 4;
 /// Maximum number of causes in the heading.
 const CAUSES: usize = 3;
 
+/// Ratio of all packets to the copies from which on only some packets are duplicated.
+const SPORADIC: u64 = 4;
+
 /// Maximum number of transfers described individually.
 pub const DESCRIBED: usize = 8;
 
@@ -196,9 +199,14 @@ impl Capture {
         }
         if a.copied_packets > 0 {
             lines.push(format!(
-                "note: {} of TCP {} a second time, as from a mirror port or two interfaces of one router: left out",
+                "note: {} of TCP {} a second time, {}: left out",
                 plural(a.copied_packets, "packet"),
-                if a.copied_packets == 1 { "is here" } else { "are here" }
+                if a.copied_packets == 1 { "is here" } else { "are here" },
+                if a.copied_packets * SPORADIC < a.tcp_packets {
+                    "as from a network that duplicates packets, or from two interfaces for a part of them"
+                } else {
+                    "as from a mirror port or two interfaces of one router"
+                }
             ));
         }
         let directions = || connections.iter().flat_map(|c| [&c.to_server, &c.to_client]);
