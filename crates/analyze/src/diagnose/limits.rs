@@ -11,7 +11,7 @@ use lasthop_proto::units::{Span, Time};
 
 use crate::finding::{Confidence, Diagnosis, Finding};
 use crate::over_time::{InFlight, MeasuredBy};
-use crate::reading::{Cause, Direction};
+use crate::reading::Direction;
 
 /// Maximum number of stored ACKs on their way from the point of capture to the sender.
 const UNDER_WAY: usize = 4096;
@@ -25,6 +25,9 @@ const SOME: f64 = 0.9;
 /// With a queue, the quantile exceeds the shortest round trip by this factor, and by this time in seconds.
 const LONGER: f64 = 1.5;
 const WAIT: f64 = 0.01;
+
+/// Losses at a full link are at most one of this number of segments.
+const FEW: u64 = 50;
 
 pub(super) const LINK_IS_FULL: &str = "the link is full: data or its ACKs wait in a queue; neither a larger window nor a larger buffer raises the rate";
 
@@ -174,8 +177,6 @@ pub(super) struct Shares {
     small_window: f64,
     application: f64,
     congestion_window: f64,
-    /// The part of it that retransmissions took.
-    repair: f64,
     /// The part of it with constant outstanding data.
     send_buffer: f64,
     /// Constant outstanding data in bytes.
@@ -415,14 +416,13 @@ impl Flight {
         let Level { flight: buffer, held, waits, .. } = self.level;
         let bounds = waits >= BUFFERED && self.most <= buffer + i64::from(self.full);
         let held = held / all;
-        let constant = bounds && held >= CONSTANT * congestion_window;
-        let send_buffer = if constant { held.min(congestion_window) } else { 0.0 };
+        let constant = bounds && held >= CONSTANT * by_acks;
+        let send_buffer = if constant { held.min(by_acks) } else { 0.0 };
         Some(Shares {
             receive_window,
             small_window,
             application,
             congestion_window,
-            repair,
             send_buffer,
             buffer,
             nagle,
@@ -518,17 +518,17 @@ impl Shares {
             "enlarge the receive buffer (Linux: the maximum in `net.ipv4.tcp_rmem`) to rate times round trip"
         } else if application >= congestion_window {
             "the network is not the limit: look at the sending application"
-        } else if marked || mostly_queued(data) && data.verdict.cause != Cause::Radio {
+        } else if mostly_queued(data) && data.lost_segments * FEW < data.data_segments {
             LINK_IS_FULL
-        } else if data.lost_segments + data.retransmissions.fast > 0
-            || 2.0 * self.repair > congestion_window
-        {
+        } else if data.retransmissions.total() > 0 {
             "look at the verdict on losses, and at needless retransmissions"
         } else if is_growing(data) {
             "the window grew until the end, as in slow start: the transfer is short for this round trip; transfer more over one \
              connection, or enlarge the initial window"
         } else if self.send_buffer > 0.0 {
             "enlarge the send buffer to rate times round trip (SO_SNDBUF of the application; Linux: `net.ipv4.tcp_wmem`)"
+        } else if marked {
+            LINK_IS_FULL
         } else if near && !has_queue(data, SOME) {
             "neither a loss nor a queue limits it: enlarge the send buffer (Linux: `net.ipv4.tcp_wmem`), and look for a limit of the \
              sender's rate: its application, or pacing"

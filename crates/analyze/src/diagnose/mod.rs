@@ -171,7 +171,8 @@ impl Watch {
         let [a, b] = &mut self.sides;
         let (own, peer) = if side == 0 { (a, b) } else { (b, a) };
         let next = own.answers.is_next(ip_id);
-        let missed = self.turns.continues(side) && own.answers.skips(ip_id);
+        let skips = self.turns.continues(side) && own.answers.skips(ip_id);
+        let mut missed = false;
         own.answers.packet(segment, step.len, full, ttl, ip_id);
         self.turns.answered(side);
         peer.unanswered.answered(at);
@@ -200,6 +201,8 @@ impl Watch {
             own.timeouts.sent(at, start, end);
             own.hole.sent(start, end, full, opened);
             let path = path();
+            // Next to the sender all its packets pass.
+            missed = skips && path.position(side) == Position::Behind;
             if start >= edge {
                 self.turns.sent(at, side, idle && start == edge, next, &path);
             } else {
