@@ -102,7 +102,7 @@ fn without_state_transfer_a_split_loses_acknowledged_data() {
 fn an_agent_with_old_state_does_not_block_transfers() {
     // The host returns repeatedly to an agent with the state of its last visit. Data acknowledged by a split connection
     // is delivered then. (With other visits, such as those of 1.9 s, each doubled timeout falls into an absence.)
-    let text = TEXT.replace("every = \"1s\"", "every = \"1700ms\"");
+    let text = TEXT.replace("every = \"1s\"", "every = \"3700ms\"");
     for agent in ["m-tcp", "split", "split-sack"] {
         for seed in 1..=5 {
             let (moves, end, metrics) = go_by(&text, &[&format!("agent={agent}")], seed);

@@ -302,9 +302,10 @@ fn each_sender_restarts_after_silence_from_the_window_of_its_rule() {
             let seen = server(SILENT, &set);
             if matches!(word.key, "bbr" | "bbr3") {
                 // A model-based sender keeps its window and paces, with an initial gain of 2.9: 100 Mb/s are 12,500
-                // bytes in a millisecond.
+                // bytes in a millisecond. Bursts of Linux are that long, and the second follows after half of it.
                 let burst = seen.after_silence(Span::millis(1)) as u32 * seen.mss;
-                assert!(burst <= 36_250 + 10 * seen.mss, "{set:?}: {burst} bytes in a millisecond");
+                let most = 36_250 * if preset == "linux" { 2 } else { 1 } + 10 * seen.mss;
+                assert!(burst <= most, "{set:?}: {burst} bytes in a millisecond");
                 continue;
             }
             let burst = seen.after_silence(Span::millis(30));

@@ -267,7 +267,8 @@ impl TcpConfig {
             "burst",
             &mut tcp.burst,
             1..=10_000,
-            "segments that may leave back to back when they are paced",
+            "segments that may leave back to back when they are paced; BBR sends the data of 1/1024 s together if that is \
+             more, Prague that of 1/4096 s",
         );
         let halvings = [("window", Halving::Window), ("flight", Halving::Flight)];
         k.word(

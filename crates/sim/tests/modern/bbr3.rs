@@ -72,9 +72,9 @@ fn cubic_coexists_with_version_three() {
     assert!((15.0..32.0).contains(&v3), "{v3}");
 }
 
-/// Every five seconds half a product in flight for a fifth of a second.
+/// Half a product in flight for a fifth of a second, five seconds after the last shorter round trip.
 #[test]
-fn rtt_probes_occur_every_five_seconds_at_half_bdp() {
+fn rtt_probes_drain_the_path_to_half_bdp() {
     let (c, _, _) = course(1, &[&FAST[..], &["tcp=bbr3"]].concat());
     let low: Vec<(f64, u32)> =
         c.steps.iter().filter(|s| s.0 > 1.0 && s.1 <= 50 * 1448).map(|s| (s.0, s.1)).collect();
@@ -86,9 +86,9 @@ fn rtt_probes_occur_every_five_seconds_at_half_bdp() {
             _ => dips.push((*at, *at)),
         }
     }
-    assert_eq!(dips.len(), 5, "{dips:?}");
+    assert!((3..=5).contains(&dips.len()), "{dips:?}");
     assert!(dips.iter().all(|(from, to)| (0.2..0.26).contains(&(to - from))), "{dips:?}");
-    assert!(dips.windows(2).all(|two| (two[1].0 - two[0].0 - 5.25).abs() < 0.1), "{dips:?}");
+    assert!(dips[0].0 < 5.3 && dips.windows(2).all(|two| two[1].0 - two[0].0 > 5.2), "{dips:?}");
 }
 
 /// A queue that marks from an eighth of a product on. Accurately counted marks reduce the inflight limit and cost no

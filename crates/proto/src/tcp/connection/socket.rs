@@ -185,12 +185,12 @@ impl Connection {
 
     /// Replaces the growth of the congestion window by that of `word`, if both use the same loss recovery. The
     /// windows do not change. Returns false if the loss recovery differs.
-    pub fn set_congestion_control(&mut self, word: &Keyword) -> bool {
+    pub fn set_congestion_control(&mut self, now: Time, word: &Keyword) -> bool {
         let settings = self.config.changed(word.apply);
         let fits = settings.variant == self.config.variant
             || settings.variant == Variant::Rack && self.state == State::Closed;
         if fits {
-            self.tx.replace_growth(&settings);
+            self.tx.replace_growth(now, &settings);
             self.config = settings;
         }
         fits

@@ -9,7 +9,9 @@ use super::buffers::{Buffers, LARGEST};
 use super::{Chunk, Window};
 
 /// Bursts per second at the pacing rate: a burst is the data of 1/1024 s, and at least two segments.
-const BURST: u64 = 1024;
+pub(super) const BURST: u64 = 1024;
+/// Rate in bytes per second below which a paced burst is a single segment (`bbr_min_tso_segs`).
+const SLOW: u64 = 1_200_000 / 8;
 /// Maximum wait of a burst after the last one, and for the next expected ACK.
 const SOON: Span = Span::millis(1);
 /// Segments of the smallest burst.
@@ -35,10 +37,12 @@ pub(super) struct Bursts {
     nxt: u64,
     /// Written data.
     pub(super) buffers: Buffers,
-    /// Whether the congestion control paces, and its last rate in bytes per second. Bursts are then larger than the
-    /// pacer's only on short paths.
+    /// Whether the sender paces, the last rate of the congestion control in bytes per second, the bursts per second at this
+    /// rate, and the segments of the smallest one.
     paced: bool,
     rate: u64,
+    per_second: u64,
+    least: u64,
     train: Train,
     /// Whether the last segment left in one buffer with the one before.
     pub(super) joined: bool,
@@ -75,8 +79,9 @@ impl Bursts {
     /// Bursts of a sender with the rules of Linux; `None` for others.
     pub(super) fn of(config: &TcpConfig) -> Option<Box<Bursts>> {
         let paced = config.pacing || config.congestion.has_a_model();
+        let (per_second, least) = (BURST, config.burst.into());
         (config.growth == GrowthRule::Linux)
-            .then(|| Box::new(Bursts { paced, ..Bursts::default() }))
+            .then(|| Box::new(Bursts { paced, per_second, least, ..Bursts::default() }))
     }
 
     /// Ends the current call of the function that sends: the next segment starts another one, and another buffer.
@@ -111,13 +116,17 @@ impl Bursts {
         let size = match self.joined {
             true => train.left,
             false if again => most,
-            false if self.left > 0 => self.left,
-            false => most.min(half(w)),
+            false => self.size(w, most),
         };
         self.cut = size > 1 && !again && to < w.end && to == w.una + u64::from(w.peer);
         // Only the last segment of a buffer is partial.
         let left = if chunk.len < w.payload() { 0 } else { size - 1 };
         self.train = Train { end: to, left, again };
+    }
+
+    /// Number of segments in the next buffer of new data, at most `most`.
+    pub(super) fn size(&self, w: &Window, most: u64) -> u64 {
+        if self.left > 0 { self.left } else { most.min(half(w)) }
     }
 
     /// Whether the current call has retransmitted up to `from`, in a buffer with room for more.
@@ -128,7 +137,7 @@ impl Bursts {
     /// Whether the rules for bursts permit a segment of new data now.
     pub(super) fn allow(&mut self, w: &Window, input: &BurstInput) -> bool {
         let (mss, payload) = (u64::from(w.mss.max(1)), u64::from(w.payload()));
-        if self.paced && (self.rate == 0 || !is_near(input.min_rtt, w.mss)) {
+        if self.paced && self.rate == 0 {
             return true;
         }
         if self.left == 0 {
@@ -170,7 +179,7 @@ impl Bursts {
         srtt: Span,
         min_rtt: Option<Span>,
     ) -> u64 {
-        if self.paced && !is_near(min_rtt, w.mss) {
+        if self.paced && self.rate == 0 {
             return 0;
         }
         self.buffers.fill(w);
@@ -183,10 +192,15 @@ impl Bursts {
 
     /// Maximum number of segments of a burst.
     pub(super) fn most(&self, w: &Window, srtt: Span, min_rtt: Option<Span>) -> u64 {
-        match self.paced {
-            true => burst(self.rate, min_rtt, w.mss),
-            false => largest(w, self.nxt.saturating_sub(w.una), srtt, min_rtt),
+        if !self.paced {
+            return largest(w, self.nxt.saturating_sub(w.una), srtt, min_rtt);
         }
+        let least = match self.rate {
+            0 => PAIR,
+            1..SLOW => 1,
+            _ => self.least,
+        };
+        burst(self.rate / self.per_second, min_rtt, w.mss).max(least)
     }
 
     /// Records a sent segment.
@@ -198,7 +212,12 @@ impl Bursts {
             Some(pace) => self.last.unwrap_or(now).max(now) + pace.transmit(chunk.len.into()),
             None => now,
         });
-        self.rate = pace.map_or(0, |pace| pace.bps() / 8);
+    }
+
+    /// Sets the pacing rate of the congestion control, if it has one, and the number of bursts per second.
+    #[inline]
+    pub(super) fn set_pace(&mut self, pace: Option<Rate>, per_second: u64) {
+        (self.rate, self.per_second) = (pace.map_or(0, |pace| pace.bps() / 8), per_second);
     }
 
     /// Ends the burst at an ACK, with all data up to `nxt` sent: data sent now is a separate burst.
@@ -216,7 +235,7 @@ impl Bursts {
         let room = pipe + mss <= u64::from(w.cwnd);
         let joins = self.train.left > 0 && self.train.end == w.nxt && !self.train.again;
         let waits = w.small > w.una && !self.buffers.is_ahead(w);
-        let goes = !self.paced && joins && part && room && !waits;
+        let goes = joins && part && room && !waits;
         goes.then_some(Chunk { from: w.nxt, len: len as u32, fin: false, cause: Cause::Data })
     }
 }
@@ -238,7 +257,7 @@ fn largest(w: &Window, flight: u64, srtt: Span, min_rtt: Option<Span>) -> u64 {
     let percent: u64 = if w.cwnd < w.ssthresh / 2 { 200 } else { 120 };
     let window = flight.max(w.cwnd.into());
     let rate = window * percent / 100 * 1_000_000_000 / srtt.0.max(1);
-    burst(rate, min_rtt, w.mss)
+    burst(rate / BURST, min_rtt, w.mss).max(PAIR)
 }
 
 /// Additional bytes of a burst on a short path.
@@ -247,15 +266,9 @@ fn more_when_near(min_rtt: Option<Span>) -> u64 {
     if halvings < u64::from(u64::BITS) { LARGEST >> halvings } else { 0 }
 }
 
-/// Whether a path is so short that bursts are larger by at least a segment.
-pub(super) fn is_near(min_rtt: Option<Span>, mss: u32) -> bool {
-    more_when_near(min_rtt) >= u64::from(mss.max(1))
-}
-
-/// Segments of `mss` bytes in a burst at `rate` bytes per second: the data of about a millisecond, and more on shorter
-/// paths (`tcp_tso_autosize`, `tcp_tso_rtt_log`).
-pub(super) fn burst(rate: u64, min_rtt: Option<Span>, mss: u32) -> u64 {
-    ((rate / BURST + more_when_near(min_rtt)).min(LARGEST) / u64::from(mss.max(1))).max(PAIR)
+/// Segments of `mss` bytes in a burst of `bytes`, and of more on a short path (`tcp_tso_autosize`, `tcp_tso_rtt_log`).
+fn burst(bytes: u64, min_rtt: Option<Span>, mss: u32) -> u64 {
+    (bytes + more_when_near(min_rtt)).min(LARGEST) / u64::from(mss.max(1))
 }
 
 /// The next new segment with `pipe` bytes in the network. The congestion window limits these bytes; the other windows
@@ -357,18 +370,29 @@ mod tests {
         assert_eq!(bursts.force(&w, 15_000, Span::millis(10), None), 0, "the pacer decides");
     }
 
-    /// 10 Mb/s in a millisecond are 1220 bytes, less than a pair; a short path adds up to 65 KB.
+    /// A short path adds up to 65 KB to a burst.
     #[test]
     fn the_shorter_the_path_the_larger_the_burst() {
-        let rate = 10_000_000 / 8;
         for (micros, segments) in
-            [(0, 65), (511, 65), (512, 33), (1024, 17), (2048, 5), (3072, 2), (40_000, 2)]
+            [(0, 65), (511, 65), (512, 33), (1024, 17), (2048, 5), (3072, 2), (40_000, 1)]
         {
-            let rtt = Some(Span::micros(micros));
-            assert_eq!(burst(rate, rtt, 1000), segments, "{micros}");
-            assert_eq!(is_near(rtt, 1000), micros <= 3072, "{micros}");
+            assert_eq!(burst(1220, Some(Span::micros(micros)), 1000), segments, "{micros}");
         }
-        assert_eq!(burst(rate, None, 1000), 2, "no round trip is known");
-        assert_eq!(burst(u64::MAX, None, 1000), 65, "never more than 65 KB");
+        assert_eq!(burst(1220, None, 1000), 1, "no round trip is known");
+        assert_eq!(burst(u64::MAX >> 1, None, 1000), 65, "never more than 65 KB");
+    }
+
+    /// BBR sends pairs from 1.2 Mb/s on, and the data of 1/1024 s if that is more.
+    #[test]
+    fn a_paced_burst_follows_the_rate() {
+        let w = Window::new(&TcpConfig { mss: 1000, ..TcpConfig::rfc() });
+        let most = |rate, per_second| {
+            let bursts = Bursts { paced: true, rate, per_second, least: 2, ..Bursts::default() };
+            bursts.most(&w, Span::millis(40), Some(Span::millis(40)))
+        };
+        for (mbps, segments) in [(0.0, 2), (1.1, 1), (1.2, 2), (16.0, 2), (25.0, 3), (100.0, 12)] {
+            assert_eq!(most((mbps * 1e6 / 8.0) as u64, 1024), segments, "{mbps} Mb/s");
+        }
+        assert_eq!(most(100_000_000 / 8, 4096), 3, "a quarter of the time");
     }
 }

@@ -15,7 +15,7 @@ pub(in crate::tcp::sender) mod usage;
 use crate::units::{Rate, Span, Time};
 
 use self::rate::RateSample;
-use super::{Chunk, Window};
+use super::{Chunk, Window, bursts};
 
 /// An ACK that moves the left edge.
 #[derive(Clone, Copy, Debug)]
@@ -122,8 +122,8 @@ pub trait CongestionControl {
     }
 
     /// Records the round trip `rtt` of the handshake, which ends at `now`.
-    fn opened(&mut self, now: Time, rtt: Span) {
-        let _ = (now, rtt);
+    fn opened(&mut self, now: Time, window: &Window, rtt: Span) {
+        let _ = (now, window, rtt);
     }
 
     /// Grows the window at an ACK of new data outside of recovery.
@@ -206,5 +206,10 @@ pub trait CongestionControl {
     /// round trip.
     fn pacing(&self) -> Option<Rate> {
         None
+    }
+
+    /// Bursts per second at this rate, with the rules of Linux.
+    fn bursts_per_second(&self) -> u64 {
+        bursts::BURST
     }
 }

@@ -185,7 +185,7 @@ impl Sender {
         if let Some(sent) = timers.timed.take().map(|(_, sent)| sent).or(echoed) {
             timers.rtt.sample(sent, now, (1, w.nxt));
             self.recovery.opened(now.since(sent));
-            self.core.congestion_control.opened(now, now.since(sent));
+            self.core.congestion_control.opened(now, w, now.since(sent));
         }
         w.una = w.una.max(1);
         timers.clear();
@@ -301,8 +301,11 @@ impl Sender {
     }
 
     /// Replaces the growth of the congestion window, and the pacer, by those of `config`.
-    pub fn replace_growth(&mut self, config: &TcpConfig) {
+    pub fn replace_growth(&mut self, now: Time, config: &TcpConfig) {
         self.core.congestion_control = AnyCongestionControl::new(config);
+        if let Some(rtt) = self.recovery.outstanding(&self.core.window).min_rtt {
+            self.core.congestion_control.opened(now, &self.core.window, rtt);
+        }
         self.core.pacer = congestion_control::pacing::Pacer::new(config).map(Box::new);
     }
 

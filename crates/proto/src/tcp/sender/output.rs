@@ -21,6 +21,10 @@ impl<R: Recovery> SenderWith<'_, R> {
             self.core.limits.set(now, if waits { Limit::Pacing } else { Limit::Application });
             return None;
         }
+        if let (Some(_), Some(bursts)) = (&self.core.pacer, &mut self.core.bursts) {
+            let control = &self.core.congestion_control;
+            bursts.set_pace(control.pacing(), control.bursts_per_second());
+        }
         let Some(chunk) = self.choose(now) else {
             self.note_limit(now);
             self.core.bursts.iter_mut().for_each(|bursts| bursts.end_call());
@@ -29,9 +33,19 @@ impl<R: Recovery> SenderWith<'_, R> {
         };
         let core = &mut *self.core;
         if let Some(pacer) = &mut core.pacer {
-            if let Some(rate) = core.congestion_control.pacing() {
-                let burst = self.recovery.near_burst(rate, &core.window);
-                pacer.begin_burst(burst);
+            if let Some(bursts) =
+                core.bursts.as_ref().filter(|_| core.congestion_control.pacing().is_some())
+            {
+                let (w, srtt) = (&core.window, core.timers.rtt.srtt());
+                pacer.begin_burst(
+                    now,
+                    match chunk.cause {
+                        Cause::Data => {
+                            bursts.size(w, bursts.most(w, srtt, self.recovery.min_rtt())) as u32
+                        }
+                        _ => 1,
+                    },
+                );
             }
             // Only the part of the window that the peer's window and the socket buffer permit is spread over a round
             // trip.
@@ -65,7 +79,11 @@ impl<R: Recovery> SenderWith<'_, R> {
             && !core.detector.counts()
         {
             // The last segment of a divided buffer has its PSH (`tcp_fragment`).
-            bursts.cut |= self.recovery.continues(end);
+            let continues = self.recovery.continues(end);
+            bursts.cut |= continues;
+            if continues && bursts.repeats_up_to(end) && self.recovery.repeats_next(end) {
+                core.pacer.iter_mut().for_each(|pacer| pacer.extend_burst());
+            }
         }
         let (w, timers) = (&mut core.window, &mut core.timers);
         w.note_sent(&chunk);

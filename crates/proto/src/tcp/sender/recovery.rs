@@ -11,7 +11,7 @@ pub mod scoreboard;
 pub mod tlp;
 
 use crate::event::TcpKind;
-use crate::units::{Due, Rate, Span, Time};
+use crate::units::{Due, Span, Time};
 
 use self::detect::Detection;
 use super::congestion_control::{Acked, CongestionControl};
@@ -326,6 +326,12 @@ pub trait Recovery {
         true
     }
 
+    /// Whether the segment from `from` on is the next retransmission.
+    fn repeats_next(&self, from: u64) -> bool {
+        let _ = from;
+        false
+    }
+
     /// The shortest round trip, if it is measured.
     fn min_rtt(&self) -> Option<Span> {
         None
@@ -337,13 +343,6 @@ pub trait Recovery {
         if core.usage.is_unnoted() {
             core.note_usage();
         }
-    }
-
-    /// Segments of a burst at the pacing rate `rate`, if the path is so short that Linux sends larger bursts;
-    /// otherwise 0.
-    fn near_burst(&self, rate: Rate, w: &Window) -> u32 {
-        let _ = (rate, w);
-        0
     }
 
     /// Bytes in the network, as the congestion window counts them.

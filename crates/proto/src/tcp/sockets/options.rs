@@ -158,7 +158,7 @@ impl Sockets {
             }
             if let Some(word) = after.congestion {
                 if before.congestion.is_none_or(|old| old.key != word.key) {
-                    c.set_congestion_control(word);
+                    c.set_congestion_control(now, word);
                 }
             }
         });

@@ -37,9 +37,10 @@ macro_rules! growths {
                 scalable() -> bool;
                 overdue(now: Time, window: &Window) -> bool;
                 pacing() -> Option<Rate>;
+                bursts_per_second() -> u64;
             }
             by_mut {
-                opened(now: Time, rtt: Span) -> ();
+                opened(now: Time, window: &Window, rtt: Span) -> ();
                 on_ack(window: &mut Window, ack: &Acked) -> ();
                 on_round_trip(now: Time, window: &mut Window, rtt: Span) -> ();
                 ssthresh_after_loss(now: Time, window: &Window, loss: Loss) -> u32;

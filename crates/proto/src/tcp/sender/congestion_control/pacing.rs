@@ -5,7 +5,7 @@
 //! [`TcpConfig::burst`] is the number of segments that may be sent back to back.
 
 use crate::describe::{Kind, SIM, System};
-use crate::tcp::config::{TcpConfig, Variant};
+use crate::tcp::config::{GrowthRule, TcpConfig, Variant};
 use crate::units::{Due, Rate, Span, Time};
 
 /// Description of the system, for lists.
@@ -40,8 +40,9 @@ pub struct Pacer {
     slack: Span,
     /// When the next segment may be sent, if one waits.
     pub(in crate::tcp::sender) waits: Due,
-    /// Unsent segments of the current burst.
+    /// Unsent segments of the current burst, and how much later than permitted it began.
     left: u32,
+    late: Span,
     /// Upper bound of the rate, and segments that are sent before it applies.
     most: Option<Rate>,
     free: u32,
@@ -61,8 +62,10 @@ impl Pacer {
             waits: Due::NEVER,
             slack: Span::ZERO,
             left: 0,
+            late: Span::ZERO,
             most: None,
-            free: 0,
+            // A pacer without Linux's rules waits for the first round trip.
+            free: if config.growth == GrowthRule::Linux { FREE } else { 0 },
         })
     }
 
@@ -102,12 +105,18 @@ impl Pacer {
         self.waits.is_set()
     }
 
-    /// Starts a burst of `segments`, if there is none. They are sent together. Later segments wait for the transmission
-    /// time of the burst at the pacing rate.
-    pub(in crate::tcp::sender) fn begin_burst(&mut self, segments: u32) {
+    /// Starts a burst of `segments` at `now`, if there is none. They are sent together. Later segments wait for the
+    /// transmission time of the burst at the pacing rate, less its delay up to a half (`tcp_update_skb_after_send`).
+    pub(in crate::tcp::sender) fn begin_burst(&mut self, now: Time, segments: u32) {
         if self.left == 0 {
-            self.left = segments;
+            (self.left, self.late) = (segments, now.since(self.due));
+            self.free = self.free.saturating_sub(segments);
         }
+    }
+
+    /// Extends the current burst by a segment.
+    pub(in crate::tcp::sender) fn extend_burst(&mut self) {
+        self.left = self.left.max(1);
     }
 
     /// Ends the current burst, since no more can be sent.
@@ -119,7 +128,11 @@ impl Pacer {
     /// rate of the congestion control, if it has one.
     pub fn sent(&mut self, now: Time, bytes: u32, [cwnd, ssthresh]: [u32; 2], rate: Option<Rate>) {
         if self.free > 0 {
-            self.free -= 1;
+            match self.left {
+                0 => self.free -= 1,
+                _ => self.left -= 1,
+            }
+            self.due = self.due.max(now);
             return;
         }
         let most = self.most.map_or(u64::MAX, Rate::bps);
@@ -135,10 +148,15 @@ impl Pacer {
             (None, None) => return,
         };
         let Some(rate) = Rate::from_bps(bps.min(most).max(LEAST)) else { return };
-        let early = if self.left > 0 { 0 } else { u64::from(self.burst - 1) };
-        self.left = self.left.saturating_sub(1);
-        self.slack = rate.transmit(u64::from(bytes) * early);
         self.due = self.due.max(now) + rate.transmit(bytes.into());
+        if self.left > 0 {
+            let early = Span(rate.transmit(bytes.into()).0 / 2).min(self.late);
+            (self.left, self.late, self.slack) =
+                (self.left - 1, Span(self.late.0 - early.0), Span::ZERO);
+            self.due = Time(self.due.0 - early.0);
+        } else {
+            self.slack = rate.transmit(u64::from(bytes) * u64::from(self.burst - 1));
+        }
     }
 }
 
@@ -209,18 +227,34 @@ mod tests {
     fn a_burst_leaves_together_and_the_next_one_waits_for_its_time() {
         let mut pacer = pacer(2);
         pacer.sample(Span::millis(100));
-        pacer.begin_burst(4);
+        pacer.begin_burst(Time(0), 4);
         for _ in 0..4 {
             assert!(!pacer.holds_back(Time(0)));
-            pacer.begin_burst(9);
+            pacer.begin_burst(Time(0), 9);
             pacer.sent(Time(0), 1000, [10_000; 2], None);
         }
         assert_eq!(pacer.blocked(Time(0)), Some(Time(40_000_000)));
-        pacer.begin_burst(4);
+        pacer.begin_burst(Time(40_000_000), 4);
         pacer.sent(Time(40_000_000), 1000, [10_000; 2], None);
         assert!(!pacer.holds_back(Time(40_000_000)));
         pacer.end_burst();
         assert!(pacer.holds_back(Time(40_000_000)));
+    }
+
+    /// A pair that leaves 5 ms late shortens its 20 ms by 5, and one that leaves a second late by half.
+    #[test]
+    fn a_late_burst_is_followed_earlier() {
+        let mut pacer = pacer(2);
+        pacer.sample(Span::millis(100));
+        for (now, next) in [(0, 20), (25, 40), (1000, 1010)] {
+            pacer.begin_burst(Time(now * 1_000_000), 2);
+            (0..2).for_each(|_| pacer.sent(Time(now * 1_000_000), 1000, [10_000; 2], None));
+            assert_eq!(
+                pacer.blocked(Time(now * 1_000_000)),
+                Some(Time(next * 1_000_000)),
+                "{now} ms"
+            );
+        }
     }
 
     #[test]

@@ -341,8 +341,9 @@ impl CongestionControl for Bbr {
     }
 
     /// The handshake gives the first round trip, without a queue of this flow (Linux, `bbr_init`).
-    fn opened(&mut self, now: Time, rtt: Span) {
+    fn opened(&mut self, now: Time, w: &Window, rtt: Span) {
         (self.min_rtt, self.min_rtt_at) = (Some(rtt), now);
+        self.pace.begin(w, rtt, HIGH_GAIN);
     }
 
     fn on_ack(&mut self, _: &mut Window, _: &Acked) {}

@@ -49,6 +49,8 @@ const TRANSITION: u32 = 500;
 const WHOLE: u64 = 1 << 20;
 /// Reciprocal of the gain of the average.
 const GAIN: u64 = 16;
+/// Bursts per second: a burst is the data of a quarter of a millisecond (`prague_burst_shift`).
+const BURSTS: u64 = 1 << 12;
 
 /// Prague's window growth.
 #[derive(Clone, Debug)]
@@ -188,6 +190,10 @@ impl CongestionControl for Prague {
 
     fn pacing(&self) -> Option<Rate> {
         self.pace
+    }
+
+    fn bursts_per_second(&self) -> u64 {
+        BURSTS
     }
 }
 

@@ -64,13 +64,18 @@ impl Pace {
     ) {
         if self.0.is_none() {
             let Some(rtt) = sample.rtt else { return };
-            let bits = u128::from(w.cwnd) * 8 * 1_000_000_000 / u128::from(rtt.0.max(1));
-            self.0 = Some((bits * u128::from(first) / u128::from(UNIT)) as u64);
+            self.begin(w, rtt, first);
         }
         let pace = paced(bps, gain);
         if filled || self.0.is_none_or(|now| pace > now) {
             self.0 = Some(pace);
         }
+    }
+
+    /// Sets the pacing rate to the window per round trip, times `first` (`bbr_init_pacing_rate_from_rtt`).
+    pub(in super::super) fn begin(&mut self, w: &Window, rtt: Span, first: u64) {
+        let bits = u128::from(w.cwnd) * 8 * 1_000_000_000 / u128::from(rtt.0.max(1));
+        self.0 = Some((bits * u128::from(first) / u128::from(UNIT)) as u64);
     }
 
     /// Sets the pacing rate to that of the path, `bps`.

@@ -1,9 +1,8 @@
 //! RACK's answers to the sender: ACKs, timers, and the next segment to send.
 
 use crate::event::{Cause, TcpKind};
-use crate::units::{Due, Rate, Span, Time};
+use crate::units::{Due, Span, Time};
 
-use crate::tcp::sender::bursts;
 use crate::tcp::sender::congestion_control::{Acked, CongestionControl as _, Sample, SampleUse};
 use crate::tcp::sender::recovery::detect::Detection;
 use crate::tcp::sender::recovery::flight::{SentSegment, Way};
@@ -398,17 +397,11 @@ impl Recovery for Rack {
     fn continues(&self, from: u64) -> bool {
         self.flight.continues(from)
     }
+    fn repeats_next(&self, from: u64) -> bool {
+        self.flight.first_lost().is_some_and(|(next, _)| next == from)
+    }
     fn min_rtt(&self) -> Option<Span> {
         self.facts.min_rtt
-    }
-    fn near_burst(&self, rate: Rate, w: &Window) -> u32 {
-        let min_rtt = self.facts.min_rtt;
-        if !self.kernel || !bursts::is_near(min_rtt, w.mss) {
-            return 0;
-        }
-        let most = bursts::burst(rate.bps() / 8, min_rtt, w.mss).min(u32::MAX.into()) as u32;
-        // At most half of the window (`tcp_cwnd_test`).
-        most.min(w.cwnd / 2 / w.mss.max(1)).max(1)
     }
     fn pipe(&self, w: &Window) -> u64 {
         self.in_network(w)
