@@ -326,7 +326,7 @@ fn rate(answer: Option<f64>, paced: bool) -> PyResult<Option<f64>> {
 }
 
 impl CongestionControl for Rule {
-    fn opened(&mut self, now: Time, rtt: Span) {
+    fn opened(&mut self, now: Time, _: &Window, rtt: Span) {
         self.measured.round_trip(rtt);
         if self.brought.overrides.start {
             let at = (now.as_secs_f64(), rtt.as_secs_f64());
