@@ -218,7 +218,7 @@ class Bbr(CongestionControl):
         if self.pacing is None:
             if ack.rtt is None:
                 return
-            self.pacing = HIGH_GAIN * cwnd / max(ack.rtt, 1e-9)
+            self.pacing = HIGH_GAIN * cwnd / max(self.min_rtt or ack.rtt, 1e-9)
         pacing = MARGIN * gain * self.rate
         if self.filled or pacing > self.pacing:
             self.pacing = max(pacing, 1.0)
