@@ -185,7 +185,7 @@ pub(super) struct Shares {
 }
 
 impl Flight {
-    /// What the sender waits for, apart from repairs.
+    /// The limit of the sender, if no loss is being repaired.
     fn limit(&self) -> Wait {
         let flight = (self.next - self.una).max(0) as u64;
         //= rfc1122#section-4.2.3.4: the room for a full segment, or for half of the largest window, suffices to send

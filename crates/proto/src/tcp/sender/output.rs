@@ -37,15 +37,9 @@ impl<R: Recovery> SenderWith<'_, R> {
                 core.bursts.as_ref().filter(|_| core.congestion_control.pacing().is_some())
             {
                 let (w, srtt) = (&core.window, core.timers.rtt.srtt());
-                pacer.begin_burst(
-                    now,
-                    match chunk.cause {
-                        Cause::Data => {
-                            bursts.size(w, bursts.most(w, srtt, self.recovery.min_rtt())) as u32
-                        }
-                        _ => 1,
-                    },
-                );
+                let most = bursts.most(w, srtt, self.recovery.min_rtt());
+                let segments = if chunk.cause == Cause::Data { bursts.size(w, most) } else { 1 };
+                pacer.begin_burst(now, segments as u32);
             }
             // Only the part of the window that the peer's window and the socket buffer permit is spread over a round
             // trip.
